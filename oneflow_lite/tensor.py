@@ -384,12 +384,12 @@ def tobytes(self: Tensor) -> bytes:
 
 @_method
 def __copy__(self: Tensor) -> Tensor:  # noqa: N807
-    return _C.copy(self)
+    return _C.astype(self, self.dtype, True)
 
 
 @_method
 def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:  # noqa: N807
-    return _C.copy(self)
+    return _C.astype(self, self.dtype, True)
 
 
 _METHODS |= dlpack.METHODS | pickling.METHODS | numpy_functions.METHODS

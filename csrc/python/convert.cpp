@@ -1,7 +1,5 @@
 #include "python/convert.h"
 
-#include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -177,28 +175,6 @@ PyObject* to_python(const char* element, DType dtype) {
 }
 
 // An array in another layout or byte order is first brought into ours by NumPy.
-namespace {
-
-/// The axes of an array, the one with the longest steps first, as NumPy's copy of it lies.
-SmallVector<int, 4> axes_as_they_lie(PyArrayObject* array) {
-  SmallVector<int, 4> axes;
-  for (int d = 0; d < PyArray_NDIM(array); ++d) axes.push_back(d);
-  const npy_intp* const steps = PyArray_STRIDES(array);
-  std::stable_sort(axes.begin(), axes.end(),
-                   [&](int a, int b) { return std::abs(steps[a]) > std::abs(steps[b]); });
-  return axes;
-}
-
-/// The array with its axes in another order.
-Reference turned_array(PyArrayObject* array, const SmallVector<int, 4>& axes) {
-  npy_intp order[kMaxDims];
-  std::copy(axes.begin(), axes.end(), order);
-  PyArray_Dims all{order, axes.size()};
-  return Reference(checked(PyArray_Transpose(array, &all)));
-}
-
-}  // namespace
-
 Tensor from_array(PyArrayObject* array, Device device) {
   const DType dtype = dtype_of(PyArray_DESCR(array), "tensor");
   if (PyArray_NDIM(array) > kMaxDims) {
@@ -211,15 +187,10 @@ Tensor from_array(PyArrayObject* array, Device device) {
   };
   PyArray_Descr* descr = descr_of(dtype);
   if (PyArray_DESCR(array) == descr && PyArray_ISCARRAY_RO(array)) return copy(array);
-  const SmallVector<int, 4> axes = axes_as_they_lie(array);
-  const Reference turned = turned_array(array, axes);
   Py_INCREF(descr);
   const int flags = NPY_ARRAY_CARRAY_RO | NPY_ARRAY_NOTSWAPPED | NPY_ARRAY_ENSUREARRAY;
-  const Reference held(
-      checked(PyArray_FromArray(reinterpret_cast<PyArrayObject*>(turned.get()), descr, flags)));
-  SmallVector<int, 4> back(axes.size(), 0);
-  for (int i = 0; i < axes.size(); ++i) back[axes[i]] = i;
-  return permute_view(copy(reinterpret_cast<PyArrayObject*>(held.get())), back);
+  const Reference held(checked(PyArray_FromArray(array, descr, flags)));
+  return copy(reinterpret_cast<PyArrayObject*>(held.get()));
 }
 
 Tensor from_any(PyObject* object, Device device) {

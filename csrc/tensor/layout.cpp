@@ -110,6 +110,21 @@ Dims strides_as_it_lies(const Tensor& x, const Dims& shape, int64_t item_size) {
   return dense_strides(shape, order, item_size);
 }
 
+bool lies_densely(const Dims& shape, const Dims& strides, int64_t item_size) {
+  if (strides.size() != shape.size()) return false;
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return true;
+  Order order = axes_from_inside(shape.size());
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return strides[a] < strides[b]; });
+  int64_t step = item_size;
+  for (int axis : order) {
+    if (shape[axis] == 1) continue;
+    if (strides[axis] != step) return false;
+    step *= shape[axis];
+  }
+  return true;
+}
+
 Tensor make_as_it_lies(const Tensor& x, DType dtype, const Dims& shape, vm::SiteId site) {
   Tensor made = make_tensor(x.storage->state(), dtype, shape, site);
   if (!x.contiguous()) {

@@ -20,7 +20,9 @@ Dims strides_like(const Dims& shape, const Dims& steps, int64_t item_size);
 /// The strides of a new tensor of this shape, which has as many axes as x, in x's order, as NumPy's
 /// empty_like has it. So no part of x is turned when it is copied.
 Dims strides_as_it_lies(const Tensor& x, const Dims& shape, int64_t item_size);
-/// A new tensor with these strides, on x's device.
+/// Whether each byte of as much memory as the shape needs is in it once, in any order of axes.
+bool lies_densely(const Dims& shape, const Dims& strides, int64_t item_size);
+/// A new tensor with the strides of as_it_lies, on x's device.
 Tensor make_as_it_lies(const Tensor& x, DType dtype, const Dims& shape, vm::SiteId site);
 
 /// A new tensor for the parts one behind the other, in the order of axes that NumPy's concatenate

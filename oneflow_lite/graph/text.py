@@ -52,6 +52,7 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.device import device as device_of
 from oneflow_lite.dtypes import SUPPORTED
 from oneflow_lite.graph.calls import call_of, head_of
+from oneflow_lite.graph.copies import copied
 from oneflow_lite.graph.ir import (
     OBJECT_KINDS,
     Bound,
@@ -450,10 +451,14 @@ class _Reader:
 
     def _constant(self, text: str, given: Type) -> Tensor:
         if text.startswith("["):
-            return asarray(_array(text, given), device=given.device, copy=True)
-        if text not in self.known_constants:
+            value = asarray(_array(text, given), device=given.device, copy=True)
+        elif text in self.known_constants:
+            value = asarray(self.known_constants[text], device=given.device, copy=True)
+        else:
             raise ValueError(f"the constant {text} is not given; pass it in constants=")
-        return asarray(self.known_constants[text], device=given.device, copy=True)
+        # One that is of another shape or dtype, verify() refuses.
+        is_turned = value.shape == given.shape and value.strides != given.strides
+        return copied(value, given) if is_turned and value.dtype == given.dtype else value
 
 
 def _site(place: str) -> Site | None:

@@ -203,7 +203,7 @@ class Generator(Recorded):
             )
         along = axis % given.ndim
         rows = np.arange(given.shape[along]).reshape(-1, *(1,) * (given.ndim - along - 1))
-        places = np.ascontiguousarray(np.broadcast_to(rows, given.shape))
+        places = np.broadcast_to(rows, given.shape)
         order = self._places("permuted", (places,), {"axis": along}, given.device)
         return take_along_axis(given, order, axis=along)
 
@@ -414,7 +414,7 @@ class Generator(Recorded):
         """What NumPy's method of that name draws, as a tensor."""
         notes = self._notes()
         if notes is None:
-            return tensor(np.asarray(self._numbers(name, args, named), order="C"), dtype, device)
+            return tensor(np.asarray(self._numbers(name, args, named)), dtype, device)
         return record(self, notes, name, args, named, dtype, device)
 
     def _places(

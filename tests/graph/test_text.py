@@ -445,3 +445,44 @@ def test_names_of_unknown_extents() -> None:
     read = Program.parse(text)
     assert (read, str(read)) == (main, text)
     read.verify()
+
+
+def test_constants_lie_as_their_types_say() -> None:
+    by_rows = np.random.default_rng(2).random((300, 70))
+    program = traced(lambda v: v + flow.tensor(by_rows), flow.zeros((300, 70)))
+    (digest,) = constants_of(program)
+    for given in (np.asfortranarray(by_rows), flow.tensor(by_rows.T.copy()).T):
+        again = Program.parse(str(program), {digest: given})
+        again.verify()
+        (seen,) = flow.graph.compile(again)(flow.zeros((300, 70)))
+        assert (seen.numpy() == by_rows).all()
+
+    def turned(v: flow.Tensor) -> flow.Tensor:
+        return v + flow.sort(flow.tensor([[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]]).T, axis=1)
+
+    folded = flow.graph.passes.FoldConstant()(traced(turned, flow.zeros((3, 2))))
+    assert "{8,24}" in str(folded)
+    same(folded)
+    (seen,) = flow.graph.compile(Program.parse(str(folded)))(flow.zeros((3, 2)))
+    assert (seen.numpy() == turned(flow.zeros((3, 2))).numpy()).all()
+
+
+@pytest.mark.parametrize("made", ["fill.full(f64(1.0))", "empty()"])
+@pytest.mark.parametrize("strides", ["80000000,8", "-800000,8", "800,8", "8,8", "0,8"])
+def test_strides_that_leave_the_memory(made: str, strides: str) -> None:
+    text = f"""program main
+%0: f64[4,3] cpu = parameter v
+%1: f64[4,3]{{{strides}}} cpu = {made}
+%2: f64[4,3] cpu = add(%1, f64(1.0))
+return %2
+"""
+    with pytest.raises(ValueError, match=r"shape \(4, 3\) cannot have the strides"):
+        Program.parse(text).verify()
+    whole = text.replace(f"{{{strides}}}", "").replace(made, "fill.full(f64(1.0))")
+    Program.parse(whole).verify()
+
+
+def test_strides_of_another_rank() -> None:
+    call = OpCall("fill", "full", made=[(np.dtype("f8"), (4, 3), (8,))])
+    with pytest.raises(ValueError, match="cannot have the strides"):
+        call.replay([1.0])

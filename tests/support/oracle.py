@@ -107,7 +107,7 @@ class Numpy:
             array.flags.writeable = False
 
     def make(self, shape: Any, dtype: str, seed: int, layout: str, device: int) -> np.ndarray:
-        return np.array(laid_out(values(shape, dtype, seed), layout), dtype)
+        return np.array(laid_out(values(shape, dtype, seed), layout), dtype, order="C")
 
     def full(self, shape: Any, value: Any, dtype: str, device: int) -> np.ndarray:
         return np.full(shape, value, dtype)

@@ -1,6 +1,7 @@
 #include "graph/planning/replay.h"
 
 #include "graph/recording/host_object.h"
+#include "tensor/layout.h"
 #include "tensor/submit.h"
 
 namespace ofl {
@@ -90,6 +91,10 @@ struct Replay {
   /// A new tensor. Each byte is in it once, in any order.
   Tensor made(vm::DeviceState& state, int k) const {
     const NewTensor& type = call.made[k];
+    if (!lies_densely(type.shape, type.strides, static_cast<int64_t>(size_of(type.dtype)))) {
+      fail(ErrorKind::value, "[", call.name, "] a result of shape ", shape_str(type.shape),
+           " cannot have the strides ", shape_str(type.strides));
+    }
     Tensor result = make_tensor(state, type.dtype, type.shape, issuer.site);
     result.strides = type.strides;
     return result;

@@ -133,14 +133,15 @@ namespace {
 /// What is selected lies so that the picked dimensions are outside the others.
 void lay_out_picked(const Selection& selection, Tensor* selected) {
   const int indexed = selection.indexed(), picked = selection.picked.size();
-  Dims shape, steps;
+  Tensor rest = selection.x;
+  rest.shape = rest.strides = {};
   for (int d = indexed; d < selection.x.ndim(); ++d) {
-    shape.push_back(selection.x.shape[d]);
-    steps.push_back(selection.x.strides[d]);
+    rest.shape.push_back(selection.x.shape[d]);
+    rest.strides.push_back(selection.x.strides[d]);
   }
   auto stride = static_cast<int64_t>(size_of(selected->dtype));
-  const Dims others = strides_like(shape, steps, stride);
-  for (int64_t extent : shape) stride *= std::max<int64_t>(extent, 1);
+  const Dims others = strides_as_it_lies(rest, rest.shape, stride);
+  for (int64_t extent : rest.shape) stride *= std::max<int64_t>(extent, 1);
   for (int d = 0; d < others.size(); ++d) {
     selected->strides[d < selection.place ? d : d + picked] = others[d];
   }

@@ -179,16 +179,17 @@ class _Instance:
         return None if near is None else sized(near, self.setting.sizes)
 
     def _sized(self, given: Type, op: Op) -> Type:
-        """Return a type that an operation does not infer; row-major where extents change."""
+        """Return a type that an operation does not infer; its axes keep their order."""
         found = [self._extent(n) for n in given.shape]
         shape = tuple(n for n in found if n is not None)
         if len(shape) < len(found) or any(n < 0 for n in shape):
             raise _refused(op, "its shape cannot be told")
         strides = given.strides
         if shape != given.shape:
-            if not given.is_row_major:
-                raise _refused(op, "its result does not lie row-major")
-            strides = row_major(shape, given.dtype.itemsize)
+            dense = _dense_strides(given, shape)
+            if dense is None:
+                raise _refused(op, "its result does not lie in a simple way")
+            strides = dense
         return Type(given.dtype, shape, strides, self.setting.place(given.device))
 
     def _param(self, value: Value, extents: Sequence[int | Dim]) -> Value:
@@ -331,9 +332,9 @@ class _Instance:
     def _type_of_an_operand(self, op: Op, value: Value, operands: Operands) -> Type:
         known = {old.shape: new for old, new in _pairs(op, operands)}
         like = known.get(value.type.shape)
-        if like is None or not value.type.is_row_major:
+        strides = None if like is None else _dense_strides(value.type, like.shape)
+        if like is None or strides is None:
             raise _refused(op, "its shapes cannot be told for other extents")
-        strides = row_major(like.shape, value.type.dtype.itemsize)
         return replace(value.type, shape=like.shape, strides=strides, device=like.device)
 
 

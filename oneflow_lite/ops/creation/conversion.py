@@ -12,7 +12,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Device, Tensor
 from oneflow_lite.device import DeviceLike
 from oneflow_lite.dtypes import DType, canonical, computed_in, kind_of
-from oneflow_lite.ops.creation.data import asarray, tensor
+from oneflow_lite.ops.creation.data import asarray, ascontiguousarray, tensor
 from oneflow_lite.ops.creation.device_arrays import from_device, on_device
 from oneflow_lite.ops.manipulation.joining import stack
 
@@ -54,7 +54,7 @@ def _stacked(data: Any, home: Device, level: int = 0) -> Tensor:
             raise ValueError(
                 f"[tensor] inhomogeneous: expected shape {parts[0].shape}, got {part.shape}"
             )
-    return stack(parts)
+    return stack([part if part.is_contiguous() else ascontiguousarray(part) for part in parts])
 
 
 def _host_array(data: Any, dtype: Any) -> npt.NDArray[Any]:

@@ -45,7 +45,7 @@ def repeat(x: Any, /, repeats: Any, axis: int | None = None) -> Tensor:
     if len(counts) == 1 or (counts[0] == counts).all():
         return _repeated(given, int(counts[0]), along)
     index = np.repeat(np.arange(len(counts)), counts)
-    return _C.take(given, index, along, 0)  # 0: no index is out of range
+    return _C.take(given, index, along, 0)  # 0: as the mode "raise" has it
 
 
 def _counts(repeats: Any, size: int) -> npt.NDArray[Any]:

@@ -9,8 +9,13 @@ from numpy.exceptions import AxisError
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.ops.creation.data import asarray, empty, full
-from oneflow_lite.ops.manipulation.joining import _by_rows_or_columns, _joined_by, concat
+from oneflow_lite.ops.creation.data import asarray, ascontiguousarray, empty, full
+from oneflow_lite.ops.manipulation.joining import (
+    _by_rows_or_columns,
+    _is_by_columns,
+    _joined_by,
+    concat,
+)
 from oneflow_lite.ops.manipulation.shapes import moveaxis, ravel
 from oneflow_lite.ops.masking import written
 from oneflow_lite.ops.operands import host_array, on_one_device
@@ -127,7 +132,12 @@ def insert(x: Any, /, obj: Any, values: Any, axis: int | None = None) -> Tensor:
         shape = (*given.shape[:along], new.shape[along], *given.shape[along + 1 :])
         whole = _by_rows_or_columns(given)
         left, right = whole[(*before, slice(at))], whole[(*before, slice(at, None))]
-        return _joined_by(given, [left, _spread(new, shape), right], along)
+        added = _spread(new, shape)
+        if _is_by_columns(given):
+            added = ascontiguousarray(added.T).T
+        elif type(added) is Tensor:
+            added = ascontiguousarray(added)
+        return _joined_by(given, [left, added, right], along)
     if not isinstance(places, slice):
         places = _shifted(places, size)
         if places is None:

@@ -160,7 +160,7 @@ def _accumulated(op: str, row: Row, x: Tensor, axis: int, dtype: DType, initial:
     given = _C.astype(x, dtype, False)
     target: Any = (x.shape, dtype, given)
     if initial is not None:
-        shape = [n + (d == along) for d, n in enumerate(x.shape)]
+        shape = [n + 1 if d == along else n for d, n in enumerate(x.shape)]
         result = _C.empty_as_it_lies(given, shape, dtype)
         before = (slice(None),) * along
         _C.assign(result[(*before, slice(1))], initial)

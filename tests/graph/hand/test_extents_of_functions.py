@@ -159,3 +159,32 @@ def test_linspace_makes_no_infinity_on_the_way() -> None:
         for size in (0, 1, 2):
             (found,) = executor.run(main, {"x": np.zeros(size)}, [spaced])
             assert found.tolist() == np.linspace(3, 5, size).tolist()
+
+
+@pytest.mark.parametrize("is_turned", [False, True], ids=["by rows", "turned"])
+def test_results_lie_as_eagers(is_turned: bool) -> None:
+    calls: list[Callable[[flow.Tensor], flow.Tensor]] = [
+        lambda v: flow.zeros_like(v) + v,
+        lambda v: flow.full_like(v, 3.0),
+        lambda v: flow.sort(v, axis=0),
+        lambda v: flow.partition(v, 1, axis=0),
+        lambda v: flow.cumsum(v, axis=1),
+        lambda v: flow.maximum.accumulate(v, axis=0),
+        lambda v: flow.roll(v, 1, axis=1),
+        lambda v: flow.concat([v, v], axis=1),
+        lambda v: flow.pad(v, 1, mode="edge"),
+        lambda v: v[:, flow.tensor([0, 1])],
+        lambda v: flow.sum(v[None], axis=0),
+    ]
+    for call in calls:
+        program = flow.graph.Program("main")
+        with flow.graph.building(program):
+            x = flow.graph.data("x", (None, 4))
+            flow.graph.named("y", call(x.T if is_turned else x))
+        for rows in (3, 7):
+            given = np.random.default_rng(rows).random((rows, 4))
+            (seen,) = flow.graph.Executor().run(program, {"x": given}, ["y"])
+            x = flow.tensor(given)
+            expected = call(x.T if is_turned else x)
+            assert seen.strides == expected.strides
+            np.testing.assert_array_equal(seen.numpy(), expected.numpy())
