@@ -1,9 +1,11 @@
 """Copies of tensors that lie as they did."""
 
+from typing import Any
+
 from oneflow_lite import _C
 from oneflow_lite._C import OpCall, Tensor
 from oneflow_lite.graph.ir import Type
-from oneflow_lite.ops.creation.data import empty
+from oneflow_lite.ops.creation.data import asarray, empty
 
 
 def type_of(x: Tensor) -> Type:
@@ -21,3 +23,10 @@ def copied(x: Tensor, given: Type) -> Tensor:
     (copy,) = OpCall("view", "view", attr=attr).replay([memory])
     _C.assign(copy, x)
     return copy
+
+
+def laid_out(value: Any, given: Type) -> Tensor:
+    """Return a copy as a tensor, which lies as the type says if it has its shape and dtype."""
+    x = asarray(value, device=given.device, copy=True)
+    is_other = x.shape != given.shape or x.dtype != given.dtype
+    return x if is_other or x.strides == given.strides else copied(x, given)

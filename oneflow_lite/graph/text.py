@@ -52,7 +52,7 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.device import device as device_of
 from oneflow_lite.dtypes import SUPPORTED
 from oneflow_lite.graph.calls import call_of, head_of
-from oneflow_lite.graph.copies import copied
+from oneflow_lite.graph.copies import laid_out
 from oneflow_lite.graph.ir import (
     OBJECT_KINDS,
     Bound,
@@ -68,7 +68,6 @@ from oneflow_lite.graph.ir import (
     row_major,
 )
 from oneflow_lite.graph.stand_ins import evaluated, stand_ins
-from oneflow_lite.ops.creation.data import asarray
 
 _LETTERS = {"b": "bool", "i": "i", "u": "u", "f": "f", "c": "c"}
 _CODES = {
@@ -451,14 +450,10 @@ class _Reader:
 
     def _constant(self, text: str, given: Type) -> Tensor:
         if text.startswith("["):
-            value = asarray(_array(text, given), device=given.device, copy=True)
-        elif text in self.known_constants:
-            value = asarray(self.known_constants[text], device=given.device, copy=True)
-        else:
+            return laid_out(_array(text, given), given)
+        if text not in self.known_constants:
             raise ValueError(f"the constant {text} is not given; pass it in constants=")
-        # One that is of another shape or dtype, verify() refuses.
-        is_turned = value.shape == given.shape and value.strides != given.strides
-        return copied(value, given) if is_turned and value.dtype == given.dtype else value
+        return laid_out(self.known_constants[text], given)
 
 
 def _site(place: str) -> Site | None:
