@@ -1,6 +1,5 @@
-// Where a new result lies in memory, by NumPy's rules: sums add in the order of memory, and some
-// loops round differently for other strides, or for outputs that are also inputs, so equal bits
-// need equal layouts.
+// The strides of new results, by NumPy's rules. Equal bits need equal layouts: sums add in the order
+// of memory, and some loops round differently for other strides or where an output is an input.
 #pragma once
 
 #include "tensor/issue.h"
@@ -14,15 +13,16 @@ bool are_row_major(const Input* inputs, int count, const Dims& shape);
 Tensor make_like(const Input* inputs, int count, const Dims& shape, DType dtype,
                  vm::DeviceState& state, vm::SiteId site);
 
-/// The strides of a new tensor of this shape that lies as one input with these strides (order "K").
+/// The strides of a new tensor in the order of axes of one input, whose strides are `steps` (NumPy's
+/// order "K"). Axes with a step of 0 keep their place.
 Dims strides_like(const Dims& shape, const Dims& steps, int64_t item_size);
 
-/// The strides of a new tensor of this shape, which has as many axes as x, in x's order, as NumPy's
-/// empty_like has it. So no part of x is turned when it is copied.
+/// The same as NumPy's empty_like: an axis with a step of 0 is the innermost. `shape` has as many
+/// axes as x. A copy of x to such a tensor turns no part of it.
 Dims strides_as_it_lies(const Tensor& x, const Dims& shape, int64_t item_size);
-/// Whether each byte of as much memory as the shape needs is in it once, in any order of axes.
+/// Whether the axes, in any order, leave no gap and share no byte.
 bool lies_densely(const Dims& shape, const Dims& strides, int64_t item_size);
-/// A new tensor with the strides of as_it_lies, on x's device.
+/// A new tensor on x's device with the strides of strides_as_it_lies().
 Tensor make_as_it_lies(const Tensor& x, DType dtype, const Dims& shape, vm::SiteId site);
 
 /// A new tensor for the parts one behind the other, in the order of axes that NumPy's concatenate

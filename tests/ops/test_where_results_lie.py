@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from tests.support.oracle import same
 
 Call = Callable[[Any, Any], Any]
 
@@ -214,3 +215,23 @@ def test_a_like_of_a_broadcast_and_a_reversed_tensor(device: flow.Device) -> Non
                 assert steps(seen) == steps(expected), make
             if make != "fft":
                 np.testing.assert_array_equal(seen.numpy(), expected, make)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "complex64", "complex128"])
+def test_columns_longer_than_the_cache_holds(dtype: str, device: flow.Device) -> None:
+    """They are copied in parts, and of repeated indices the last one stays in each part."""
+    x = (np.random.default_rng(3).random((2500, 5)) * 100).astype(dtype)
+    chosen, mask = np.array([3, 0, 3, 1]), np.array([True, False, False, True, True])
+    values = np.arange(10_000.0).astype(dtype).reshape(2500, 4)
+    for view in (np.s_[:], np.s_[::-1], np.s_[::2, ::-1], np.s_[:17], np.s_[:15]):
+        given = flow.tensor(x, device=device)
+        theirs, ours = x.copy()[view], given[view]
+        same(theirs[:, chosen], ours[:, flow.tensor(chosen, device=device)])
+        same(theirs[:, mask], ours[:, flow.tensor(mask, device=device)])
+        same(theirs.T[chosen], ours.T[flow.tensor(chosen, device=device)])
+        theirs[:, chosen] = values[: len(theirs)]
+        ours[:, chosen] = flow.tensor(values, device=device)[: len(theirs)]
+        same(theirs, ours)
+        theirs[:, chosen] = values[0, 1]
+        ours[:, chosen] = values[0, 1].item()
+        same(theirs, ours)

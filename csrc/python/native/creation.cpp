@@ -30,16 +30,13 @@ bool is_pinned(PyObject* device, PyObject* pin_memory) {
 /// Each run of a program gives the value.
 bool is_slotted(const Input* value) { return value && value->slot >= 0; }
 
-Dims strides_like(const Tensor& x, DType dtype) {
-  return strides_as_it_lies(x, x.shape, static_cast<int64_t>(size_of(dtype)));
-}
-
-/// Of `value`; null: of anything. Pinned memory is the cpu's, whatever the home. `like`: the tensor
-/// lies as this one does, which has its shape.
+/// Of `value`; null: of anything. Pinned memory is the cpu's, whatever the home. With `like`, which
+/// has the same shape, the new tensor has its order of axes in memory.
 PyObject* make_filled(const Input* value, Device home, bool pinned, DType dtype, const Dims& shape,
                       const Tensor* like = nullptr) {
   Reference made(reinterpret_cast<PyObject*>(new_tensor_object()));
   Tensor& tensor = reinterpret_cast<TensorObject*>(made.get())->tensor;
+  const auto item_size = static_cast<int64_t>(size_of(dtype));
   if (pinned) {
     tensor = new_pinned(dtype, shape);
     if (value) fill(issuer(), tensor, *value, "full");
@@ -47,10 +44,10 @@ PyObject* make_filled(const Input* value, Device home, bool pinned, DType dtype,
              !full_now(issuer(), home, dtype, shape, value ? &value->scalar : nullptr, &tensor)) {
     const Issuer from = issuer();
     Tensor lying = make_tensor(from.machine.state(home), dtype, shape, from.site);
-    if (like) lying.strides = strides_like(*like, dtype);
+    if (like) lying.strides = strides_as_it_lies(*like, shape, item_size);
     tensor = value ? full(from, std::move(lying), *value) : empty(from, std::move(lying));
   } else if (like) {
-    tensor.strides = strides_like(*like, dtype);  // of equal elements, or of anything
+    tensor.strides = strides_as_it_lies(*like, shape, item_size);  // all elements are equal
   }
   return made.release();
 }
@@ -68,7 +65,7 @@ PyObject* make(const Filling& filling, Device home, bool pinned, DType dtype, co
   return make_filled(filling.is_empty ? nullptr : &value, home, pinned, dtype, shape, like);
 }
 
-/// `x`, where a tensor like it is not row-major.
+/// `x`, unless it is row-major: then no other order of axes is wanted.
 const Tensor* lying(const Tensor& x) { return x.contiguous() ? nullptr : &x; }
 
 template <const Filling& filling>

@@ -108,7 +108,7 @@ ops::Loop parse_loop(PyObject* object) {
 
 namespace {
 
-/// A new tensor that lies as the object does, which is a tensor of as many axes.
+/// A new tensor with the order of axes of `like`, a tensor with as many axes.
 Tensor make_lying(PyObject* like, DType dtype, const Dims& shape, const char* op) {
   const Tensor& x = require_tensor(like, op);
   if (x.ndim() != shape.size()) {
@@ -117,8 +117,8 @@ Tensor make_lying(PyObject* like, DType dtype, const Dims& shape, const char* op
   return make_as_it_lies(x, dtype, shape, issuer().site);
 }
 
-/// A tensor to write to, or the (shape, dtype) of a new one, or its (shape, dtype, like), where it
-/// lies as the last does, by NumPy's rule for the kernel.
+/// A tensor to write to; or (shape, dtype) of a new row-major one; or (shape, dtype, like) of a new
+/// one with the order of axes that NumPy's function gives the result of `like`.
 Tensor parse_output(PyObject* object, ops::KernelId kernel, Device device, const char* op) {
   if (is_tensor(object)) return tensor_of(object);
   const Items items = items_of(object);
@@ -191,7 +191,7 @@ PyObject* call_kernel(Arguments call) {
 }
 
 /// One input, one output of its shape, sorted along an axis by a kernel with a sort of NumPy's.
-/// Elements lie as those of x, positions in rows, as in NumPy.
+/// As in NumPy, sorted elements keep x's order of axes, and positions are row-major.
 PyObject* sorted_by(ops::KernelId kernel, const Tensor& x, DType result, const ops::Loop& sort,
                     const SmallVector<int64_t, 8>& attr) {
   const Issuer from = issuer();

@@ -130,7 +130,7 @@ Selection select_along(const Tensor& x, int axis, const Tensor& indices, ops::Ou
 
 namespace {
 
-/// What is selected lies so that the picked dimensions are outside the others.
+/// Gives `selected` strides with which the picked dimensions are outside the others in memory.
 void lay_out_picked(const Selection& selection, Tensor* selected) {
   const int indexed = selection.indexed(), picked = selection.picked.size();
   Tensor rest = selection.x;

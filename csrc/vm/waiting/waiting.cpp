@@ -237,7 +237,8 @@ void Waiting::wait_for_access(const Dependence& object, const char* reason) {
   wait_for_all(accesses, reason);
 }
 
-// What follows a write may be over before the write has left the window: it was released first.
+// A write is done before it leaves the window. Its successors are released in between, and a
+// thread that waited for one of them may ask meanwhile.
 bool Waiting::is_ready(const Dependence& object) {
   std::lock_guard<std::mutex> lock(window_.issue_mutex());
   const Seq last_write = window_.last_write(object);
