@@ -1,5 +1,5 @@
-// The strides of new results, by NumPy's rules. Equal bits need equal layouts: sums add in the order
-// of memory, and some loops round differently for other strides or where an output is an input.
+// The strides of new results, by NumPy's rules. Equal bits need equal layouts: sums add in the
+// order of memory, and some loops round differently for other strides, or in place.
 #pragma once
 
 #include "tensor/issue.h"
@@ -13,8 +13,8 @@ bool are_row_major(const Input* inputs, int count, const Dims& shape);
 Tensor make_like(const Input* inputs, int count, const Dims& shape, DType dtype,
                  vm::DeviceState& state, vm::SiteId site);
 
-/// The strides of a new tensor in the order of axes of one input, whose strides are `steps` (NumPy's
-/// order "K"). Axes with a step of 0 keep their place.
+/// The strides of a new tensor in the order of axes of one input, whose strides are `steps`
+/// (NumPy's order "K"). Axes with a step of 0 keep their place.
 Dims strides_like(const Dims& shape, const Dims& steps, int64_t item_size);
 
 /// The same as NumPy's empty_like: an axis with a step of 0 is the innermost. `shape` has as many

@@ -47,7 +47,8 @@ bool scatter_here(const Issuer& issuer, const Tensor& x, const Tensor& selector,
                   const Scalar& value);
 
 /// A new tensor; `picked` is known. An index out of range is an error of the result. As in NumPy,
-/// take() makes a row-major one; gather(), for x[...], has the picked dimensions outside the others.
+/// take() makes a row-major one. gather(), for x[...], has the picked dimensions outside the others
+/// in memory.
 Tensor take(const Issuer& issuer, const char* name, const Selection& selection);
 Tensor gather(const Issuer& issuer, const char* name, const Selection& selection);
 
