@@ -160,11 +160,12 @@ def test_strides(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shift", [1, -1, 5, 64])
 def test_an_output_over_other_inputs(name: str, shift: int) -> None:
+    """NumPy's bits of the same call: it takes another loop where it reads ahead of its writes."""
     x = sample(name, 3000, 4)
     first, second = slice(64, 2900), slice(64 + shift, 2900 + shift)
-    expected = x.copy()
-    expected[second] = of_numpy(name, x[first])
-    t = flow.tensor(x)
+    t, expected = flow.tensor(x), x.copy()
+    with np.errstate(all="ignore"):
+        function_of(name, np)(expected[first], out=expected[second])
     function_of(name)(t[first], out=t[second])
     assert_same_bits(expected, t.numpy())
 

@@ -145,12 +145,15 @@ def test_strides(dtype: str) -> None:
 
 @pytest.mark.parametrize("shift", [1, -1, 5, 64])
 def test_an_output_over_other_inputs(dtype: str, shift: int) -> None:
+    """NumPy's bits of the same call: it takes another loop where it reads ahead of its writes."""
     x, y = sample(dtype, 3000, 5)
     first, second = slice(64, 2900), slice(64 + shift, 2900 + shift)
     for over_bases in (True, False):
         a, b = flow.tensor(x), flow.tensor(y)
-        written, expected = (a, x.copy()) if over_bases else (b, y.copy())
-        expected[second] = of_numpy(x[first], y[first])
+        bases, exponents = x.copy(), y.copy()
+        written, expected = (a, bases) if over_bases else (b, exponents)
+        with np.errstate(all="ignore"):
+            np.power(bases[first], exponents[first], out=expected[second])
         flow.pow(a[first], b[first], out=written[second])
         assert_same_bits(expected, written.numpy(), over_bases)
 
