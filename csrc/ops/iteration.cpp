@@ -58,9 +58,16 @@ void coalesce(Iteration* iteration) {
       std::swap(rows[i - 1], rows[i]);
     }
   }
+  iteration->ndim = count;
+  merge_rows(iteration);
+}
+
+void merge_rows(Iteration* iteration) {
+  if (iteration->ndim == 0) return;
+  Iteration::Row* rows = iteration->rows;
   int last = 0;  // the row that the next one may merge into
-  for (int d = 1; d < count; ++d) {
-    if (merges(rows[last], rows[d], operands)) {
+  for (int d = 1; d < iteration->ndim; ++d) {
+    if (merges(rows[last], rows[d], iteration->operands)) {
       const int64_t dim = rows[last].dim;
       rows[last] = rows[d];
       rows[last].dim *= dim;
@@ -68,7 +75,7 @@ void coalesce(Iteration* iteration) {
       rows[last] = rows[d];
     }
   }
-  iteration->ndim = count == 0 ? 0 : last + 1;
+  iteration->ndim = last + 1;
 }
 
 Scratch& thread_scratch() {

@@ -105,6 +105,8 @@ inline bool conjugates_left(const LoopArgs& args) { return args.attr[3] == 2; }
 /// Merges rows that step together and puts the smallest output strides innermost. For elementwise
 /// kernels, copies and fills (their result does not depend on the order).
 void coalesce(Iteration* iteration);
+/// Merges them in the order that they have. None has one step.
+void merge_rows(Iteration* iteration);
 
 /// Casts n elements with strides (bytes); the one conversion table. Bits as NumPy's astype.
 using CastFn = void (*)(const char* src, int64_t src_stride, char* dst, int64_t dst_stride,

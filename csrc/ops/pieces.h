@@ -23,6 +23,10 @@ struct Piecewise {
   bool alone =
       false;  // it walks its arrays in an order of its own, which a group's tiles would cut
   bool buffered[kMaxOperands] = {};
+  // Inputs of which every block has the same, as of a row beside a narrow matrix. A caller with
+  // many pieces lays a block of each out once, and puts its address into the pieces.
+  bool repeated[kMaxOperands] = {};
+  bool laid_out = false;
   Buffering buffering;
 };
 
@@ -31,6 +35,10 @@ Piecewise elementwise_pieces(const LoopArgs& args);
 Piecewise copy_pieces(const LoopArgs& args);
 Piecewise where_pieces(const LoopArgs& args);
 Piecewise fill_pieces(const LoopArgs& args);
+
+/// Writes what every block has of a repeated input: repeated_bytes() of them.
+void lay_out_repeated(const LoopArgs& args, const Piecewise& whole, int k, char* to);
+int64_t repeated_bytes(const LoopArgs& args, int k);
 
 /// Float32 additions in a piece: some 20 us. Waking a helper costs as much, so less than four
 /// pieces are not worth it.

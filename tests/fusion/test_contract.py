@@ -90,6 +90,50 @@ def test_axes_of_every_length(shape: tuple[int, ...]) -> None:
     saved(rows, RNG.normal(size=shape))
 
 
+REPEATED = RNG.normal(size=(2, 10, 14)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "operand",
+    [
+        REPEATED[0, 0, :7],
+        REPEATED[0, 0, ::2],
+        REPEATED[0, 0, 6::-1],
+        REPEATED[0, :5, :7],
+        REPEATED[0, ::2, ::-2],
+        REPEATED[0, :7, :5].T,
+        REPEATED[0, :5, :1],
+        REPEATED[0, 0, :7].astype(np.float64),
+        REPEATED[0, :5, :7] > 0,
+    ],
+)
+@pytest.mark.parametrize("rows", [90, 147, 9001])
+def test_what_repeats_is_laid_out_once(operand: np.ndarray, rows: int) -> None:
+    """Of many tiles, of a few, and of less than a block; a thread begins anywhere."""
+
+    def program(xp: Any, x: Any, y: Any, z: Any) -> Any:
+        positive = y > 0
+        centred = (x - y) * z
+        return xp.maximum(centred + y, x) * centred + xp.where(positive, x, centred)
+
+    x = RNG.normal(size=(rows, 5, 7)).astype(np.float32)
+    turned = 2 * operand[::-1]
+    assert saved(program, x, operand, turned)["groups"] == 1
+    jitted = flow.jit(lambda *operands: program(flow, *operands))
+    for other in (operand, turned, operand):  # its own memory, in each run
+        for _ in range(2):
+            seen = jitted(*map(flow.tensor, (x, other, turned)))
+            same(program(np, x, other, turned), seen)
+
+
+def test_a_row_beside_each_sum_of_a_row() -> None:
+    def program(xp: Any, x: Any, y: Any) -> Any:
+        sums = (x * 2).sum(axis=-1)
+        return x / xp.expand_dims(sums * y + y, axis=-1)
+
+    saved(program, RNG.normal(size=(3000, 7, 16)), RNG.normal(size=7))
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int32", "uint8", "bool", "int64"])
 def test_rows_of_every_kind(dtype: str) -> None:
     def program(xp: Any, x: Any, y: Any) -> Any:

@@ -62,6 +62,7 @@ struct BlockOperand {
   CastFn cast = nullptr;       // between memory and the block; nullptr: the loop touches the memory
   int64_t step = 0;            // what the loop steps by
   int64_t item_size = 0;       // in the block
+  bool laid_out = false;       // an input that lies in memory as in each block
   const char* held = nullptr;  // an input whose block was read from here, with `held_cores` steps
   int64_t held_cores = 0;
 };
@@ -79,8 +80,9 @@ int64_t block_elements(const LoopArgs& args) { return is_by_lanes(args) ? kNumpy
 /// written, so an operand may be the output itself.
 class BlockRunner {
  public:
-  BlockRunner(const LoopArgs& args, const Buffering& buffering, const bool* buffered)
+  BlockRunner(const LoopArgs& args, const Piecewise& whole)
       : args_(args), iteration_(args.iteration), out_(args.iteration.operands - 1) {
+    const Buffering& buffering = whole.buffering;
     most_ = block_elements(args);
     const bool fits = buffering.core <= most_;
     outer_ = iteration_.ndim - 1 - (fits ? buffering.depth : 0);
@@ -90,12 +92,18 @@ class BlockRunner {
       const DType wanted = wanted_dtype(args, k);
       const bool single = buffering.is_single(k);
       operand.step = memory_step(args, k);
-      if (single && !buffered[k]) continue;
-      operand.cast =
-          k == out_ ? cast_function(wanted, args.dtype[k]) : cast_function(args.dtype[k], wanted);
+      if (single && !whole.buffered[k]) continue;
       operand.item_size = static_cast<int64_t>(size_of(wanted));
       if (!single || operand.step != 0) operand.step = operand.item_size;
+      operand.laid_out = whole.laid_out && whole.repeated[k];
+      operand.cast =
+          k == out_ ? cast_function(wanted, args.dtype[k]) : cast_function(args.dtype[k], wanted);
     }
+  }
+
+  /// Lays out a block of an input that is the same in all blocks.
+  void lay_out(int k, char* to) {
+    gather_rows(k, outer_, std::min(most_ / core_, iteration_.rows[outer_].dim), args_.data[k], to);
   }
 
   void run() {
@@ -117,9 +125,10 @@ class BlockRunner {
     char* data[kMaxOperands];
     intptr_t steps[kMaxOperands];
     for (int k = 0; k <= out_; ++k) {
-      data[k] = operands_[k].cast ? block(k) : at[k];
+      const bool lies_there = !operands_[k].cast || operands_[k].laid_out;
+      data[k] = lies_there ? at[k] : block(k);
       steps[k] = operands_[k].step;
-      if (operands_[k].cast && k != out_) gather(k, at[k], cores);
+      if (!lies_there && k != out_) gather(k, at[k], cores);
     }
     const intptr_t n = core_ * cores;
     args_.resolution->loop(data, &n, steps, args_.resolution->data);
@@ -315,6 +324,13 @@ bool goes_by_rows(const LoopArgs& args) {
   return true;
 }
 
+/// Operand k moves in the rows from `end` on only.
+bool is_repeated(const Iteration& iteration, int end, int k) {
+  const auto stays = [&](const Iteration::Row& row) { return row.strides[k] == 0; };
+  const Iteration::Row *rows = iteration.rows, *last = rows + iteration.ndim;
+  return std::all_of(rows, rows + end, stays) && !std::all_of(rows + end, last, stays);
+}
+
 }  // namespace
 
 // Several rows, or operands that must be buffered: by blocks where NumPy's iterator would use its
@@ -334,10 +350,19 @@ Piecewise elementwise_pieces(const LoopArgs& args) {
   whole.end = iteration.ndim - (fits ? whole.buffering.depth : 0);
   whole.multiple = fits ? block / whole.buffering.core : block;
   whole.rigid = is_by_lanes(args) && iteration.ndim > 1;
-  whole.run = [](const LoopArgs& piece, const Piecewise& plan) {
-    BlockRunner(piece, plan.buffering, plan.buffered).run();
-  };
+  whole.run = [](const LoopArgs& piece, const Piecewise& plan) { BlockRunner(piece, plan).run(); };
+  for (int k = 0; k + 1 < iteration.operands; ++k) {
+    whole.repeated[k] = is_repeated(iteration, whole.end, k);
+  }
   return whole;
+}
+
+int64_t repeated_bytes(const LoopArgs& args, int k) {
+  return block_elements(args) * static_cast<int64_t>(size_of(wanted_dtype(args, k)));
+}
+
+void lay_out_repeated(const LoopArgs& args, const Piecewise& whole, int k, char* to) {
+  BlockRunner(args, whole).lay_out(k, to);
 }
 
 bool is_one_call(const LoopArgs& args) {

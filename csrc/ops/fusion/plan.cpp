@@ -5,11 +5,18 @@
 
 namespace ofl::ops {
 
+namespace {
+
+size_t aligned(int64_t bytes) { return static_cast<size_t>((bytes + 63) & ~int64_t{63}); }
+
+}  // namespace
+
 FusionPlan::FusionPlan(FusionGroup group) : group_(std::move(group)) {
   for (FusionGroup::Member& kernel : group_.kernels_) {
     std::tie(kernel.cut, kernel.inner) = FusionGroup::row_of(kernel, group_.tiling_.unit);
   }
   assign_buffers();
+  place_repeated();
 }
 
 /// A memory that is unseen gets the first buffer that no other one needs at the same time.
@@ -28,7 +35,20 @@ void FusionPlan::assign_buffers() {
   int64_t longest = group_.tiling_.size;
   if (const TiledReduction* reduction = group_.sum()) longest = reduction->sum()->longest();
   buffers_ = static_cast<int>(busy_until.size());
-  buffer_size_ = static_cast<size_t>((longest * item_size + 63) & ~int64_t{63});
+  buffer_size_ = aligned(longest * item_size);
+}
+
+/// No kernel of the group writes these: what one writes and another reads, both reach at one time.
+void FusionPlan::place_repeated() {
+  for (int i = 0; i < group_.size(); ++i) {
+    FusionGroup::Member& kernel = group_.kernels_[i];
+    for (int k = 0; k < kernel.args->iteration.operands; ++k) {
+      if (!kernel.whole.repeated[k]) continue;
+      kernel.whole.laid_out = true;
+      repeated_.push_back({i, k, repeated_bytes_});
+      repeated_bytes_ += aligned(repeated_bytes(*kernel.args, k));
+    }
+  }
 }
 
 int64_t FusionPlan::tile_count() const {

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "ops/fusion/fusion.h"
 
@@ -34,12 +35,21 @@ class FusionPlan {
   class Run;
   class TileRunner;
 
+  /// An input of a kernel that each thread lays out once, so many bytes behind the buffers.
+  struct Repeated {
+    int kernel, operand;
+    size_t offset;
+  };
+
   void assign_buffers();
+  void place_repeated();
   int64_t tile_count() const;
 
   FusionGroup group_;       // unchanged once the plan is made
   size_t buffer_size_ = 0;  // bytes
   int buffers_ = 0;         // of each thread that runs tiles
+  std::vector<Repeated> repeated_;
+  size_t repeated_bytes_ = 0;
 };
 
 }  // namespace ofl::ops

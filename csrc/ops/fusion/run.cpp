@@ -57,7 +57,7 @@ class FusionPlan::TileRunner {
       : run_(run),
         plan_(run.plan_),
         group_(run.group_),
-        memory_(tile_memory(), plan_.buffers_ * plan_.buffer_size_),
+        memory_(tile_memory(), plan_.buffers_ * plan_.buffer_size_ + plan_.repeated_bytes_),
         buffers_(memory_.data()) {
     pieces_.reserve(group_.kernels_.size());
     starts_.reserve(group_.kernels_.size());
@@ -68,7 +68,18 @@ class FusionPlan::TileRunner {
       for (int d = 0; d < kernel.cut; ++d) piece.iteration.rows[d].dim = 1;
       starts_.push_back(find_start(kernel));
     }
+    for (const Repeated& repeated : plan_.repeated_) lay_out(repeated);
     for (int i = 0; i < group_.size(); ++i) find_ahead(i);
+  }
+
+  void lay_out(const Repeated& repeated) {
+    const auto [number, k, offset] = repeated;
+    const Member& kernel = group_.kernels_[number];
+    LoopArgs args = *kernel.args;
+    args.data[k] = starts_[number].data[k];
+    char* const to = buffers_ + plan_.buffers_ * plan_.buffer_size_ + offset;
+    lay_out_repeated(args, kernel.whole, k, to);
+    starts_[number].data[k] = to;
   }
 
   void find_ahead(int number) {

@@ -51,21 +51,6 @@ void lay_out_result(int64_t item_size, ReducePlan* plan) {
   }
 }
 
-void merge_rows(Iteration* iteration) {
-  Iteration::Row* rows = iteration->rows;
-  int last = 0;
-  for (int d = 1; d < iteration->ndim; ++d) {
-    const Iteration::Row& row = rows[d];
-    const bool merges = rows[last].strides[kReduceIn] == row.strides[kReduceIn] * row.dim &&
-                        rows[last].strides[kReduceOut] == row.strides[kReduceOut] * row.dim;
-    const int64_t dim = merges ? rows[last].dim * row.dim : row.dim;
-    if (!merges) ++last;
-    rows[last] = row;
-    rows[last].dim = dim;
-  }
-  iteration->ndim = last + 1;
-}
-
 /// Decides whether the input is buffered, and the steps of the loops over it.
 void choose_steps(const Buffering& buffering, bool cast, int64_t item_size, ReducePlan* plan) {
   const Iteration::Row& inner = inner_row(plan->rows);
