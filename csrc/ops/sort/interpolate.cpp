@@ -2,13 +2,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/sort/binary_search.h"
 #include "ops/sort/order.h"
 
 namespace ofl::ops {
 
 namespace {
-
-constexpr int kTogether = 8;
 
 /// The elements one after the other, where they are or in `copy`.
 const double* packed(const ArrayView& view, std::vector<double>* copy) {
@@ -27,16 +26,10 @@ struct Lines {
   double left, right;  // of what is beyond the points
   bool by_inverse;     // NumPy multiplies the slopes of complex values with 1 / width
 
-  /// How many points are not above each x: several at once and without branches, so that their
-  /// searches overlap.
-  void count_up_to(const double* x, int n, int64_t* found) const {
-    std::fill_n(found, n, 0);
-    for (int64_t length = count; length > 1;) {
-      const int64_t half = length / 2;
-      for (int k = 0; k < n; ++k) found[k] += points[found[k] + half - 1] <= x[k] ? half : 0;
-      length -= half;
-    }
-    for (int k = 0; k < n; ++k) found[k] += points[found[k]] <= x[k];
+  /// How many points are not above each x.
+  void count_up_to(const double* x, int64_t* found) const {
+    const auto is_not_above = [](double point, double x) { return point <= x; };
+    search_together(points, 0, count, x, is_not_above, found);
   }
 
   /// `place`: of the last point that is not above x; any, where the points do not ascend.
@@ -78,7 +71,8 @@ void interpolate_kernel(const ArrayArgs& args) {
     for (int k = 0; k < n; ++k) {
       together[k] = load_element<double>(x.data + (i + k) * x.strides[0]);
     }
-    lines.count_up_to(together, n, found);
+    std::fill(together + n, together + kTogether, together[n - 1]);
+    lines.count_up_to(together, found);
     for (int k = 0; k < n; ++k) {
       const double y = lines.at(together[k], std::max<int64_t>(found[k] - 1, 0));
       std::memcpy(out.data + (i + k) * out.strides[0], &y, sizeof(y));

@@ -1,14 +1,14 @@
-// Binary search in sorted elements. Several needles go down together, without branches, so that
-// their cache misses overlap. Needles that ascend are searched from where the one before them is.
+// Binary search in sorted elements. Needles that ascend are searched from where the one before them
+// is.
 #include <algorithm>
 
+#include "ops/sort/binary_search.h"
 #include "ops/sort/order.h"
 
 namespace ofl::ops {
 
 namespace {
 
-constexpr int kTogether = 8;
 /// Elements between the places of needles that are searched together, up to which it is faster to
 /// search the next ones from there.
 constexpr int64_t kCloseNeedles = 64;
@@ -50,16 +50,18 @@ class Haystack {
   int64_t size() const { return n_; }
   T operator[](int64_t i) const { return first_[i]; }
 
-  /// No needle comes before the one in front of it; of floats, none is a NaN.
-  static bool ascend(const T* needles, int count) {
-    for (int k = 1; k < count; ++k) {
+  /// No needle comes before the one in front of it, and none is a NaN.
+  static bool ascend(const T* needles) {
+    for (int k = 1; k < kTogether; ++k) {
       if (!follows(needles[k], needles[k - 1])) return false;
     }
     return true;
   }
-  /// False of a NaN, of floats.
+  /// False of a NaN.
   static bool follows(T needle, T other) {
     if constexpr (std::is_floating_point_v<T>) return needle >= other;
+    if constexpr (kIsComplex<T>)
+      return !is_nan(needle) && !is_nan(other) && !is_less(needle, other);
     return !before(needle, other);
   }
 
@@ -76,46 +78,58 @@ class Haystack {
 
   /// How many elements come before each of the needles, those equal to it included if Right.
   template <bool Right>
-  void search(const T* needles, int count, int64_t* found) const {
-    search<Right>(needles, count, 0, numbers_, found);
-    if constexpr (std::is_floating_point_v<T>) {
-      for (int k = 0; k < count; ++k) {
-        if (is_nan(needles[k])) found[k] = Right ? n_ : numbers_;
+  void search(const T* needles, int64_t* found) const {
+    search<Right>(needles, 0, numbers_, found);
+    if constexpr (kHasNan) {
+      for (int k = 0; k < kTogether; ++k) {
+        if (is_nan(needles[k])) found[k] = place_of_nan<Right>(needles[k]);
       }
     }
   }
 
   /// Of needles, none a NaN, whose places are among `length` elements.
   template <bool Right>
-  void search(const T* needles, int count, int64_t from, int64_t length, int64_t* found) const {
-    std::fill_n(found, count, from);
-    while (length > 1) {
-      const int64_t half = length / 2;
-      for (int k = 0; k < count; ++k) {
-        found[k] += precedes<Right>(first_[found[k] + half - 1], needles[k]) ? half : 0;
-      }
-      length -= half;
-    }
-    if (length == 1) {
-      for (int k = 0; k < count; ++k) found[k] += precedes<Right>(first_[found[k]], needles[k]);
-    }
+  void search(const T* needles, int64_t from, int64_t length, int64_t* found) const {
+    search_together(first_, from, length, needles, precedes<Right>, found);
   }
 
  private:
-  /// For floats, one comparison: no NaN is searched, or searched for.
+  static constexpr bool kHasNan = std::is_floating_point_v<T> || kIsComplex<T>;
+
+  /// No NaN is searched, or searched for.
+  static bool is_less(T a, T b) {
+    if constexpr (kIsComplex<T>) {
+      return (a.real() < b.real()) | ((a.real() == b.real()) & (a.imag() < b.imag()));
+    } else if constexpr (kHasNan) {
+      return a < b;
+    } else {
+      return before(a, b);
+    }
+  }
   template <bool Right>
   static bool precedes(T element, T needle) {
-    if constexpr (std::is_floating_point_v<T>) return Right ? element <= needle : element < needle;
-    return Right ? !before(needle, element) : before(element, needle);
+    return Right ? !is_less(needle, element) : is_less(element, needle);
+  }
+
+  /// NaN come last; those of complex numbers differ.
+  template <bool Right>
+  int64_t place_of_nan(T needle) const {
+    if constexpr (!kIsComplex<T>) return Right ? n_ : numbers_;
+    const T *const from = first_ + numbers_, *const end = first_ + n_;
+    return (Right ? std::upper_bound(from, end, needle, before<T>)
+                  : std::lower_bound(from, end, needle, before<T>)) -
+           first_;
   }
 
   int64_t without_nan() const {
-    if constexpr (!std::is_floating_point_v<T>) return n_;
+    if constexpr (!kHasNan) return n_;
+    // digitize() searches what NumPy takes for sorted, too: [NaN, NaN, 0].
+    if (n_ == 0 || !(is_nan(first_[n_ / 2]) || is_nan(first_[n_ - 1]))) return n_;
     return std::partition_point(first_, first_ + n_, [](T x) { return !is_nan(x); }) - first_;
   }
 
   const int64_t n_;
-  int64_t numbers_ = 0;  // of floats, those before the NaN
+  int64_t numbers_ = 0;  // those before the NaN
   const T* first_ = nullptr;
   std::vector<T> copy_;
 };
@@ -134,13 +148,14 @@ void search_all(const Haystack<T>& haystack, const ArrayView& needles, const Tak
     for (int k = 0; k < count; ++k) {
       together[k] = load_element<T>(needles.data + (i + k) * step);
     }
-    const bool go_on = are_close && Haystack<T>::follows(together[0], last) &&
-                       Haystack<T>::ascend(together, count);
+    std::fill(together + count, together + kTogether, together[count - 1]);
+    const bool go_on =
+        are_close && Haystack<T>::follows(together[0], last) && Haystack<T>::ascend(together);
     if (go_on) {
       const int64_t length = haystack.template reach<Right>(from, together[count - 1]);
-      haystack.template search<Right>(together, count, from, length, found);
+      haystack.template search<Right>(together, from, length, found);
     } else {
-      haystack.template search<Right>(together, count, found);
+      haystack.template search<Right>(together, found);
     }
     from = found[count - 1];
     last = together[count - 1];

@@ -24,9 +24,11 @@ Tensor flat_view(const Tensor& x) {
   return view ? *view : *reshape_view(contiguous(issuer(), x), shape);
 }
 
-/// Runs a kernel that makes an element of each one of its second input, which has any shape.
+/// Runs a kernel that makes an element of each one of its second input, which has any shape. It
+/// searches the first one where that is, and copies it before if elements are not neighbours.
 PyObject* call_for_each(ArrayPlan plan, DType dtype) {
   const Issuer from = issuer();
+  if (plan.inputs[0]->contiguous()) plan.elements = static_cast<double>(plan.inputs[1]->size());
   const Tensor& x = *plan.inputs[1];
   const Tensor flat = flat_view(x);
   Tensor out = make_tensor(plan.inputs[0]->storage->state(), dtype, x.shape, from.site);
