@@ -51,6 +51,7 @@ def complex_of(dtype: DType) -> DType:
     return _COMPLEX[dtype]
 
 
+@lru_cache(PREPARED_CALLS)
 def result_dtype(name: str, *dtypes: DType) -> DType:
     """Return NumPy's dtype of the result: float32 and complex64 stay, integers become float64.
 
@@ -141,15 +142,19 @@ class Routine:
 
     def __call__(self, *operands: Tensor) -> list[Tensor]:
         """Return its results of operands that are on one device."""
+        given: Sequence[Tensor] = operands
         if len(operands) == 1:
             (x,) = operands
             call, casts_in, casts_out = _prepared(self, (x.shape, x.dtype))
+            if casts_in:
+                given = (_C.astype(x, call.dtypes_in[0], False),)
         else:
             call, casts_in, casts_out = _prepared(self, *[(x.shape, x.dtype) for x in operands])
-        if casts_in:
-            made = call.issue([*map(_C.astype, operands, call.dtypes_in, _NO_COPIES)])
-        else:
-            made = call.issue(operands)
+            if casts_in:
+                given = [*map(_C.astype, operands, call.dtypes_in, _NO_COPIES)]
+        made = call.issue(given)
+        if len(casts_out) == 1:
+            return [_C.astype(made[0], casts_out[0], False)]
         return [*map(_C.astype, made, casts_out, _NO_COPIES)] if casts_out else made
 
 

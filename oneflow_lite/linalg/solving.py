@@ -36,6 +36,7 @@ _SOLVE = Routine(
 _SOLVE_ONE = Routine("solve", loops.solve1, "dd->d", "DD->D", "=", cost=0.05, failure="singular")
 
 _NUMPY_CUTOFF = 1e-15  # of pinv, relative to the largest singular value
+_EPSILON = float(np.finfo(float).eps)
 
 
 class SlogdetResult(NamedTuple):
@@ -229,7 +230,7 @@ def _least_squares(
     count = right.shape[1]
     if count == 0:
         right = zeros((rows, 1), dtype=right.dtype, device=matrix.device)
-    part = np.finfo(float).eps * max(rows, columns) if rcond is None else rcond
+    part = _EPSILON * max(rows, columns) if rcond is None else rcond
     operands = [matrix, right, full((), float(part), device=matrix.device)]
     call = _least_squares_call(is_complex, *[x.shape for x in operands])
     x, residuals, rank, s = call.issue([*map(as_dtype, operands, call.dtypes_in)])
