@@ -105,7 +105,7 @@ inline bool conjugates_left(const LoopArgs& args) { return args.attr[3] == 2; }
 /// Merges rows that step together and puts the smallest output strides innermost. For elementwise
 /// kernels, copies and fills (their result does not depend on the order).
 void coalesce(Iteration* iteration);
-/// Merges them in the order that they have. None has one step.
+/// The same in the order that they have. Rows of one step have been left out.
 void merge_rows(Iteration* iteration);
 
 /// Casts n elements with strides (bytes); the one conversion table. Bits as NumPy's astype.

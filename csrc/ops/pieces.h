@@ -23,8 +23,8 @@ struct Piecewise {
   bool alone =
       false;  // it walks its arrays in an order of its own, which a group's tiles would cut
   bool buffered[kMaxOperands] = {};
-  // Inputs of which every block has the same, as of a row beside a narrow matrix. A caller with
-  // many pieces lays a block of each out once, and puts its address into the pieces.
+  // Inputs of which every block has the same, as of a row beside a narrow matrix. A caller that
+  // runs several pieces lays a block of each out before, and puts its address into the pieces.
   bool repeated[kMaxOperands] = {};
   bool laid_out = false;
   Buffering buffering;

@@ -143,7 +143,7 @@ class Routine:
     def __call__(self, *operands: Tensor) -> list[Tensor]:
         """Return its results of operands that are on one device."""
         given: Sequence[Tensor] = operands
-        if len(operands) == 1:
+        if len(operands) == 1:  # the common case, without a list and a map
             (x,) = operands
             call, casts_in, casts_out = _prepared(self, (x.shape, x.dtype))
             if casts_in:

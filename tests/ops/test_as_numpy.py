@@ -192,6 +192,11 @@ def test_digitize_by_bins_with_nan(bins: list[float], device: flow.Device) -> No
         )
 
 
+@pytest.mark.parametrize(("x", "bins"), [(0.5, [2.0, NAN]), (2.5, [0.0, 1, 2, NAN, 3])])
+def test_a_number_among_bins_with_nan(x: float, bins: list[float], device: flow.Device) -> None:
+    same(lambda xp, to: xp.digitize(to(x), to(np.array(bins))), device, (x, bins))
+
+
 @pytest.mark.parametrize("mode", ["raise", "wrap", "clip", "any"])
 def test_numbers_without_a_choice(mode: str, device: flow.Device) -> None:
     for numbers in ([0, 5, 1], [0, -1, 1], [[0], [1]], [0, 1, 1], 2, 0):

@@ -62,7 +62,7 @@ struct BlockOperand {
   CastFn cast = nullptr;       // between memory and the block; nullptr: the loop touches the memory
   int64_t step = 0;            // what the loop steps by
   int64_t item_size = 0;       // in the block
-  bool laid_out = false;       // an input that lies in memory as in each block
+  bool laid_out = false;       // an input that the caller has put there as each block has it
   const char* held = nullptr;  // an input whose block was read from here, with `held_cores` steps
   int64_t held_cores = 0;
 };
@@ -324,7 +324,7 @@ bool goes_by_rows(const LoopArgs& args) {
   return true;
 }
 
-/// Operand k moves in the rows from `end` on only.
+/// Operand k is the same in each step of the rows before `end`, and moves in those after it.
 bool is_repeated(const Iteration& iteration, int end, int k) {
   const auto stays = [&](const Iteration::Row& row) { return row.strides[k] == 0; };
   const Iteration::Row *rows = iteration.rows, *last = rows + iteration.ndim;

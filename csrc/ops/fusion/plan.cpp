@@ -32,13 +32,12 @@ void FusionPlan::assign_buffers() {
     busy_until[i] = memory.last;
     memory.buffer = static_cast<int>(i);
   }
-  int64_t longest = group_.tiling_.size;
-  if (const TiledReduction* reduction = group_.sum()) longest = reduction->sum()->longest();
   buffers_ = static_cast<int>(busy_until.size());
-  buffer_size_ = aligned(longest * item_size);
+  buffer_size_ = aligned(longest_tile() * item_size);
 }
 
-/// No kernel of the group writes these: what one writes and another reads, both reach at one time.
+/// No kernel of the group writes these (FusionSpace::is_in_order): elements that move in some rows
+/// only are in no place where a kernel writes.
 void FusionPlan::place_repeated() {
   for (int i = 0; i < group_.size(); ++i) {
     FusionGroup::Member& kernel = group_.kernels_[i];
@@ -49,6 +48,11 @@ void FusionPlan::place_repeated() {
       repeated_bytes_ += aligned(repeated_bytes(*kernel.args, k));
     }
   }
+}
+
+int64_t FusionPlan::longest_tile() const {
+  const TiledReduction* reduction = group_.sum();
+  return reduction ? reduction->sum()->longest() : group_.tiling_.size;
 }
 
 int64_t FusionPlan::tile_count() const {

@@ -35,14 +35,16 @@ class FusionPlan {
   class Run;
   class TileRunner;
 
-  /// An input of a kernel that each thread lays out once, so many bytes behind the buffers.
+  /// An input of which each tile of a kernel has the same (Piecewise::repeated). It is laid out
+  /// once for the tiles that a thread takes together, behind the buffers.
   struct Repeated {
     int kernel, operand;
-    size_t offset;
+    size_t offset;  // from their end
   };
 
   void assign_buffers();
   void place_repeated();
+  int64_t longest_tile() const;
   int64_t tile_count() const;
 
   FusionGroup group_;       // unchanged once the plan is made

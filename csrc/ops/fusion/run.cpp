@@ -75,8 +75,10 @@ class FusionPlan::TileRunner {
   void lay_out(const Repeated& repeated) {
     const auto [number, k, offset] = repeated;
     const Member& kernel = group_.kernels_[number];
-    LoopArgs args = *kernel.args;
+    LoopArgs args = pieces_[number];
     args.data[k] = starts_[number].data[k];
+    int64_t& steps = args.iteration.rows[kernel.cut].dim;
+    steps = std::min(steps, plan_.longest_tile() / kernel.scale / kernel.inner);
     char* const to = buffers_ + plan_.buffers_ * plan_.buffer_size_ + offset;
     lay_out_repeated(args, kernel.whole, k, to);
     starts_[number].data[k] = to;

@@ -1,5 +1,5 @@
-// Binary search of several needles at once: they go down together, without branches, so that their
-// cache misses overlap and none is a guess of the processor.
+// Binary search of several needles at once: they go down together, so that their cache misses
+// overlap, and without branches, of which the processor would foretell half.
 #pragma once
 
 #include <algorithm>
@@ -7,12 +7,12 @@
 
 namespace ofl::ops {
 
-/// Needles that are searched together: as many as there are registers for their places.
+/// Needles that are searched together.
 inline constexpr int kTogether = 8;
 
-/// found[k] = `from` and how many of the `length` elements from there on precede needles[k]:
-/// precedes(element, needle), which holds for none behind one that it does not hold for. Without
-/// that order, any number up to the length.
+/// found[k] = from + how many of the `length` elements from there on precede needles[k]. Those for
+/// which precedes(element, needle) holds come first; where they do not, it is any number up to
+/// from + length.
 template <typename T, typename Precedes>
 void search_together(const T* elements, int64_t from, int64_t length, const T* needles,
                      const Precedes& precedes, int64_t* found) {

@@ -1,5 +1,5 @@
-// Binary search in sorted elements. Needles that ascend are searched from where the one before them
-// is.
+// Binary search in sorted elements. Where needles ascend, each search begins at the place of the
+// needle before.
 #include <algorithm>
 
 #include "ops/sort/binary_search.h"
@@ -59,10 +59,8 @@ class Haystack {
   }
   /// False of a NaN.
   static bool follows(T needle, T other) {
-    if constexpr (std::is_floating_point_v<T>) return needle >= other;
-    if constexpr (kIsComplex<T>)
-      return !is_nan(needle) && !is_nan(other) && !is_less(needle, other);
-    return !before(needle, other);
+    if (kIsComplex<T> && (is_nan(needle) || is_nan(other))) return false;
+    return is_less<true>(other, needle);
   }
 
   /// How many elements from `from` on are to be searched for a needle, if all before `from` come
@@ -70,7 +68,7 @@ class Haystack {
   template <bool Right>
   int64_t reach(int64_t from, T needle) const {
     int64_t length = kTogether;
-    while (length < numbers_ - from && precedes<Right>(first_[from + length - 1], needle)) {
+    while (length < numbers_ - from && is_less<Right>(first_[from + length - 1], needle)) {
       length *= 2;
     }
     return std::min(length, numbers_ - from);
@@ -79,7 +77,7 @@ class Haystack {
   /// How many elements come before each of the needles, those equal to it included if Right.
   template <bool Right>
   void search(const T* needles, int64_t* found) const {
-    search<Right>(needles, 0, numbers_, found);
+    search_numbers<Right>(needles, 0, numbers_, found);
     if constexpr (kHasNan) {
       for (int k = 0; k < kTogether; ++k) {
         if (is_nan(needles[k])) found[k] = place_of_nan<Right>(needles[k]);
@@ -89,26 +87,24 @@ class Haystack {
 
   /// Of needles, none a NaN, whose places are among `length` elements.
   template <bool Right>
-  void search(const T* needles, int64_t from, int64_t length, int64_t* found) const {
-    search_together(first_, from, length, needles, precedes<Right>, found);
+  void search_numbers(const T* needles, int64_t from, int64_t length, int64_t* found) const {
+    search_together(first_, from, length, needles, is_less<Right>, found);
   }
 
  private:
   static constexpr bool kHasNan = std::is_floating_point_v<T> || kIsComplex<T>;
 
-  /// No NaN is searched, or searched for.
+  /// False where one is a NaN, of floats. Complex numbers are none.
+  template <bool OrEqual>
   static bool is_less(T a, T b) {
     if constexpr (kIsComplex<T>) {
-      return (a.real() < b.real()) | ((a.real() == b.real()) & (a.imag() < b.imag()));
+      const bool imag = OrEqual ? a.imag() <= b.imag() : a.imag() < b.imag();
+      return (a.real() < b.real()) | ((a.real() == b.real()) & imag);
     } else if constexpr (kHasNan) {
-      return a < b;
+      return OrEqual ? a <= b : a < b;
     } else {
-      return before(a, b);
+      return OrEqual ? !before(b, a) : before(a, b);
     }
-  }
-  template <bool Right>
-  static bool precedes(T element, T needle) {
-    return Right ? !is_less(needle, element) : is_less(element, needle);
   }
 
   /// NaN come last; those of complex numbers differ.
@@ -123,8 +119,6 @@ class Haystack {
 
   int64_t without_nan() const {
     if constexpr (!kHasNan) return n_;
-    // digitize() searches what NumPy takes for sorted, too: [NaN, NaN, 0].
-    if (n_ == 0 || !(is_nan(first_[n_ / 2]) || is_nan(first_[n_ - 1]))) return n_;
     return std::partition_point(first_, first_ + n_, [](T x) { return !is_nan(x); }) - first_;
   }
 
@@ -153,7 +147,7 @@ void search_all(const Haystack<T>& haystack, const ArrayView& needles, const Tak
         are_close && Haystack<T>::follows(together[0], last) && Haystack<T>::ascend(together);
     if (go_on) {
       const int64_t length = haystack.template reach<Right>(from, together[count - 1]);
-      haystack.template search<Right>(together, from, length, found);
+      haystack.template search_numbers<Right>(together, from, length, found);
     } else {
       haystack.template search<Right>(together, found);
     }

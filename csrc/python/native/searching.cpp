@@ -1,5 +1,6 @@
 // Native paths of functions that search each element in sorted ones: searchsorted, interp.
 #include <algorithm>
+#include <cmath>
 
 #include "python/convert.h"
 #include "python/native/function.h"
@@ -11,6 +12,8 @@
 namespace ofl::python {
 
 namespace {
+
+constexpr int kMostInputs = 5;
 
 Tensor tensor_of_number(const Scalar& value, DType dtype, const Dims& shape, Device device) {
   Tensor made;
@@ -24,11 +27,24 @@ Tensor flat_view(const Tensor& x) {
   return view ? *view : *reshape_view(contiguous(issuer(), x), shape);
 }
 
-/// Runs a kernel that makes an element of each one of its second input, which has any shape. It
-/// searches the first one where that is, and copies it before if elements are not neighbours.
+/// The work of a search goes with the number of steps: eight are what the cost of a kernel is of.
+double steps_of_search(int64_t needles, int64_t elements) {
+  constexpr double kUsualSteps = 8;
+  const double steps = std::log2(static_cast<double>(elements) + 1);
+  return static_cast<double>(needles) * std::max(1.0, steps / kUsualSteps);
+}
+
+/// Runs a kernel that makes an element of each one of its second input, which has any shape, by a
+/// search in the first. Inputs with gaps are packed before: each helper would do that again.
 PyObject* call_for_each(ArrayPlan plan, DType dtype) {
   const Issuer from = issuer();
-  if (plan.inputs[0]->contiguous()) plan.elements = static_cast<double>(plan.inputs[1]->size());
+  Tensor packed[kMostInputs];
+  for (int k = 0; k < plan.inputs.size(); ++k) {
+    if (k == 1 || plan.inputs[k]->contiguous()) continue;
+    packed[k] = contiguous(from, *plan.inputs[k]);
+    plan.inputs[k] = &packed[k];
+  }
+  plan.elements = steps_of_search(plan.inputs[1]->size(), plan.inputs[0]->size());
   const Tensor& x = *plan.inputs[1];
   const Tensor flat = flat_view(x);
   Tensor out = make_tensor(plan.inputs[0]->storage->state(), dtype, x.shape, from.site);

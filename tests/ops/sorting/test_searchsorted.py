@@ -109,3 +109,32 @@ def test_needles_that_ascend(dtype: str, side: str) -> None:
             for wanted in (needles, with_nan, fallen, descending, np.repeat(needles, 3)):
                 seen = flow.searchsorted(flow.asarray(x), flow.asarray(wanted), side=side)
                 assert np.array_equal(seen.numpy(), np.searchsorted(x, wanted, side)), (size, count)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_nan_among_needles_that_ascend(dtype: str, device: flow.Device) -> None:
+    """Groups of needles are searched from the places of those before, unless one is a NaN."""
+    random = np.random.default_rng(29)
+    parts = np.array([0, 1, 2, -1, np.nan, np.inf, -np.inf, -0.0, 0.5])
+    for _ in range(40):
+        x, needles = np.empty(40, dtype), np.empty(25, dtype)
+        for given in (x, needles):
+            given.real = random.choice(parts, given.size)
+            if given.dtype.kind == "c":
+                given.imag = random.choice(parts, given.size)
+        x = np.sort(x[: random.integers(1, 40)])
+        for wanted in (needles, np.sort(needles), np.sort(needles)[::-1]):
+            for side in ("left", "right"):
+                seen = flow.searchsorted(
+                    *(flow.tensor(v, device=device) for v in (x, wanted)), side
+                )
+                same(np.searchsorted(x, wanted, side), seen)
+
+
+def test_sorted_elements_with_gaps(device: flow.Device) -> None:
+    x, needles = np.sort(values((2000,), "float64", 5)), values((1000,), "float64", 6)
+    t, u = (flow.tensor(values, device=device) for values in (x, needles))
+    same(np.searchsorted(x[::3], needles), flow.searchsorted(t[::3], u))
+    same(np.searchsorted(x[::3], needles[::2]), flow.searchsorted(t[::3], u[::2]))
+    same(np.interp(needles, x[::2], x[1::2]), flow.interp(u, t[::2], t[1::2]))
+    same(np.interp(needles, x[:1000], needles[::-1]), flow.interp(u, t[:1000], u[::-1]))
