@@ -24,7 +24,8 @@ struct Piecewise {
       false;  // it walks its arrays in an order of its own, which a group's tiles would cut
   bool buffered[kMaxOperands] = {};
   // Inputs of which every block has the same, as of a row beside a narrow matrix. A caller that
-  // runs several pieces lays a block of each out before, and puts its address into the pieces.
+  // runs several pieces may lay a block of each out before: it puts the address of the block into
+  // the pieces, and sets laid_out.
   bool repeated[kMaxOperands] = {};
   bool laid_out = false;
   Buffering buffering;

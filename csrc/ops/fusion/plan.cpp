@@ -36,8 +36,8 @@ void FusionPlan::assign_buffers() {
   buffer_size_ = aligned(longest_tile() * item_size);
 }
 
-/// No kernel of the group writes these (FusionSpace::is_in_order): elements that move in some rows
-/// only are in no place where a kernel writes.
+/// No kernel of the group writes these: FusionSpace::is_in_order() lets an input overlap an output
+/// only where both lie in one place, and no output repeats.
 void FusionPlan::place_repeated() {
   for (int i = 0; i < group_.size(); ++i) {
     FusionGroup::Member& kernel = group_.kernels_[i];

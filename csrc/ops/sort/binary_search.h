@@ -1,5 +1,5 @@
-// Binary search of several needles at once: they go down together, so that their cache misses
-// overlap, and without branches, of which the processor would foretell half.
+// Binary search of several needles at once. They go down together, so that their cache misses
+// overlap. There are no branches: the processor would predict half of them wrongly.
 #pragma once
 
 #include <algorithm>

@@ -13,7 +13,7 @@ namespace ofl::python {
 
 namespace {
 
-constexpr int kMostInputs = 5;
+constexpr int kMostInputs = 5;  // of interp
 
 Tensor tensor_of_number(const Scalar& value, DType dtype, const Dims& shape, Device device) {
   Tensor made;
@@ -27,7 +27,8 @@ Tensor flat_view(const Tensor& x) {
   return view ? *view : *reshape_view(contiguous(issuer(), x), shape);
 }
 
-/// The work of a search goes with the number of steps: eight are what the cost of a kernel is of.
+/// The cost of a search kernel is that of needles with eight steps each. Those with more steps count
+/// as more needles.
 double steps_of_search(int64_t needles, int64_t elements) {
   constexpr double kUsualSteps = 8;
   const double steps = std::log2(static_cast<double>(elements) + 1);

@@ -126,9 +126,12 @@ def _slices(x: Tensor, axis: int) -> tuple[Tensor, ...]:
 
 
 def _by_rows_or_columns(x: Tensor) -> Tensor:
-    """Return x, or a copy by rows where its axes are in neither order, as parts of the result."""
+    """Return x, or a copy by rows where its axes are in neither order, as parts of the result.
+
+    A global tensor is never copied.
+    """
     if type(x) is not Tensor or x.is_contiguous():
-        return x  # a global one lies on many ranks
+        return x
     steps = [abs(step) for step in x.strides]
     return x if steps == sorted(steps, reverse=True) or _is_by_columns(x) else ascontiguousarray(x)
 
