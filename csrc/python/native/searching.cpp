@@ -27,8 +27,8 @@ Tensor flat_view(const Tensor& x) {
   return view ? *view : *reshape_view(contiguous(issuer(), x), shape);
 }
 
-/// The cost of a search kernel is that of needles with eight steps each. Those with more steps count
-/// as more needles.
+/// The cost of a search kernel is that of needles with eight steps each. Those with more steps
+/// count as more needles.
 double steps_of_search(int64_t needles, int64_t elements) {
   constexpr double kUsualSteps = 8;
   const double steps = std::log2(static_cast<double>(elements) + 1);
