@@ -124,34 +124,108 @@ void test_most_work_stays_where_threads_come_late() {
   CHECK(!machine.stays(50));
 }
 
-void test_the_guess_of_a_stretch() {
-  constexpr int64_t kLong = 200'000, kShort = 100'000, kPays = 150'000;
-  StretchGuess stretch;
-  const auto look_after = [&](int64_t inside_ns) {
-    const bool is_long = stretch.begins_long();
-    CHECK(!stretch.begins_long() && stretch.has_begun());  // once a stretch
-    stretch.note_look(inside_ns);
-    CHECK(!stretch.has_begun());
-    return is_long;
-  };
-  // The number of long ones without a helper, until one is woken for the next.
-  const auto tries_after = [&] {
-    int alone = 0;
-    for (; !stretch.begins_long(); ++alone) stretch.note_look(kLong);
-    return alone;
-  };
-  CHECK(!look_after(kLong) && !look_after(kShort));  // the first one of a kind is slow
-  CHECK(!look_after(kLong) && !look_after(kLong));
-  for (int i = 0; i < 5; ++i) CHECK(look_after(kPays));
-  CHECK(look_after(kLong));  // it does not pay: twice as many before the next try, and so on
-  for (const int alone : {4, 8, 16, 16}) {
-    CHECK(tries_after() == alone);
-    stretch.note_look(kLong);
+using Advice = StretchGuess::Advice;
+
+/// A program of one thread, by the clock of this test: operations that cost 1, each looked at, with
+/// 1 us between them.
+struct Program {
+  /// Operations until they were a stretch, or `most`. Each takes `alone_ns`, or `helped_ns` where
+  /// helpers are woken for the first one. Returns what that was advised.
+  Advice stretch(int64_t alone_ns, int64_t helped_ns, int most = 1000) {
+    const Advice advice = guess.note_operation(now, pause, 1);
+    const int64_t each_ns = advice == Advice::wake_helpers ? helped_ns : alone_ns;
+    pause = 1'000;
+    for (int i = 1;; ++i) {
+      CHECK(guess.has_begun());
+      now += each_ns;
+      guess.note_look(now);
+      now += pause;
+      if (!guess.has_begun() || i == most) return advice;
+      CHECK(guess.note_operation(now, pause, 1) == Advice::none);
+    }
   }
-  CHECK(tries_after() == 16);
-  for (int i = 0; i < 5; ++i) stretch.note_look(kPays);
-  stretch.note_look(10'000);  // short ones follow
-  CHECK(tries_after() == 4);
+  /// The thread has other work.
+  void rest(int64_t ns) {
+    pause += ns;
+    now += ns;
+  }
+  /// The number of stretches alone, before one for which helpers are woken.
+  int tries(int64_t alone_ns, int64_t helped_ns) {
+    for (int alone = 0; alone < 1000; ++alone) {
+      if (stretch(alone_ns, helped_ns) == Advice::wake_helpers) return alone;
+    }
+    return -1;
+  }
+
+  StretchGuess guess;
+  int64_t now = 1'000'000, pause = 1'000;
+};
+
+void test_helpers_are_woken_for_a_long_stretch() {
+  Program program;
+  CHECK(program.tries(40'000, 25'000) == 2);  // the first one of a kind may be slow
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 1; i < 64; ++i) {
+      CHECK(program.stretch(40'000, 25'000) == Advice::wake_helpers);
+    }
+    CHECK(program.stretch(40'000, 25'000) == Advice::let_helpers_go);  // as a check
+    CHECK(program.stretch(40'000, 25'000) == Advice::wake_helpers);
+  }
+}
+
+/// Twice as many go alone before the next try, and so on.
+void test_helpers_that_do_not_pay_are_let_go() {
+  Program program;
+  for (const int alone : {2, 4, 8, 16, 32, 64, 64}) {
+    CHECK(program.tries(40'000, 37'000) == alone);
+    CHECK(program.stretch(40'000, 37'000) == Advice::wake_helpers);  // in the first they wake
+  }
+  CHECK(program.stretch(40'000, 25'000) == Advice::let_helpers_go);
+  CHECK(program.stretch(40'000, 25'000) == Advice::none);
+  CHECK(program.tries(40'000, 25'000) == 62);
+  for (int i = 0; i < 10; ++i) program.stretch(40'000, 25'000);  // they pay now
+  CHECK(program.stretch(40'000, 50'000) == Advice::wake_helpers);
+  CHECK(program.tries(40'000, 25'000) == 4);
+}
+
+/// What the thread does itself ends a stretch, as helpers sleep meanwhile.
+void test_pauses_end_a_stretch() {
+  Program program;
+  for (int i = 0; i < 100; ++i) {
+    CHECK(program.stretch(40'000, 25'000, 3) == Advice::none);  // 122 us
+    program.rest(60'000);
+  }
+  for (int i = 0; i < 2; ++i) {
+    CHECK(program.stretch(40'000, 25'000) == Advice::none);  // 163 us
+    program.rest(60'000);
+  }
+  for (int i = 0; i < 10; ++i) {
+    CHECK(program.stretch(40'000, 25'000) == Advice::wake_helpers);
+    program.rest(60'000);
+  }
+  for (int i = 0; i < 2; ++i) {  // the second one shows that the first was too short
+    const Advice advice = program.stretch(40'000, 25'000, 1);
+    CHECK(advice == (i == 0 ? Advice::wake_helpers : Advice::let_helpers_go));
+    program.rest(60'000);
+  }
+}
+
+/// A stretch without a look is one, however long it is.
+void test_a_stretch_without_looks() {
+  StretchGuess guess;
+  int64_t now = 1'000'000;
+  const auto stretch = [&] {
+    const Advice advice = guess.note_operation(now, 1'000, 1);
+    for (int i = 0; i < 50; ++i) {
+      now += 41'000;
+      CHECK(guess.note_operation(now, 1'000, 1) == Advice::none);
+    }
+    guess.note_look(now += 40'000);
+    CHECK(!guess.has_begun());
+    return advice;
+  };
+  CHECK(stretch() == Advice::none && stretch() == Advice::none);
+  CHECK(stretch() == Advice::wake_helpers);
 }
 
 /// Of the process.
@@ -160,9 +234,9 @@ int64_t count_threads() {
   return std::distance(begin(threads), end(threads));
 }
 
-/// Two long stretches without a look, and a helper is woken, here made, for the third.
+/// Two long stretches alone, and a helper is woken, here made, for the third.
 void test_a_helper_is_woken_for_a_long_stretch() {
-  for (const Company company : {Company::divisible, Company::alone}) {
+  for (const Company company : {Company::divisible, Company::joinable, Company::alone}) {
     // A thread that was joined is counted until the kernel has taken it off its list.
     while (count_threads() != 1) std::this_thread::yield();
     Staying machine;
@@ -181,7 +255,7 @@ void test_a_helper_is_woken_for_a_long_stretch() {
     for (int i = 0; i < 2; ++i) stretch(1.5);
     CHECK(count_threads() == threads);
     stretch(1.5);
-    CHECK(count_threads() == threads + (company == Company::divisible ? 1 : 0));
+    CHECK(count_threads() == threads + (company == Company::alone ? 0 : 1));
   }
 }
 
@@ -216,7 +290,10 @@ int main() {
   test_work_is_counted_once();
   test_most_work_stays_where_threads_come_late();
   test_the_guess_of_a_look();
-  test_the_guess_of_a_stretch();
+  test_helpers_are_woken_for_a_long_stretch();
+  test_helpers_that_do_not_pay_are_let_go();
+  test_pauses_end_a_stretch();
+  test_a_stretch_without_looks();
   test_a_helper_is_woken_for_a_long_stretch();
   return ofl::report();
 }

@@ -20,6 +20,8 @@ namespace ofl::ep {
 namespace {
 
 constexpr std::chrono::microseconds kSpin{50}, kVigil{2000};
+/// What a helper is roused for may begin when the loop that runs now ends.
+constexpr std::chrono::microseconds kRousedSpin{300};
 constexpr int64_t kWorthWaking = 12;   // usual chunks: to wake a thread costs the time of some
 constexpr int64_t kAssistChunks = 50;  // by who must look after something else, too
 constexpr int64_t kUsualChunkNs = 10'000;
@@ -116,6 +118,7 @@ struct HelperPool::Shared {
   std::atomic<int> vigils{0};       // a hint: how long to stay awake; orders nothing
   std::atomic<bool> in_use{false};  // by the one caller that has helpers
   std::atomic<int> standing_by{0};
+  std::atomic<int> roused{0};         // a hint: so many that wake next are to wait longer
   std::atomic<bool> is_ready{false};  // a hint: a helper is awake, and has a core; orders nothing
   std::mutex mutex;  // guards the fields below; what is atomic is also read without it
   std::condition_variable left;
@@ -127,6 +130,10 @@ struct HelperPool::Shared {
   int places = 0;                                // at this job, still free
   bool stopping = false;
 
+  bool take_rouse() {
+    return roused.load(std::memory_order_relaxed) > 0 &&
+           roused.fetch_sub(1, std::memory_order_relaxed) > 0;
+  }
   std::unique_lock<std::mutex> hold();
   int awake() const { return alive - static_cast<int>(asleep.size()); }  // with the mutex
   void wake(int helpers, std::unique_lock<std::mutex> lock);             // gives the mutex back
@@ -291,8 +298,11 @@ void HelperPool::rouse() {
     const std::unique_lock<std::mutex> lock = shared_->hold();
     if (shared_->awake() > 0) shared_->is_ready.store(true, std::memory_order_relaxed);
   }
+  shared_->roused.store(helpers, std::memory_order_relaxed);
   wake_missing(helpers);
 }
+
+void HelperPool::let_go() { shared_->is_ready.store(false, std::memory_order_relaxed); }
 
 void HelperPool::stand_down() {
   Shared& shared = *shared_;
@@ -335,12 +345,15 @@ void HelperPool::help(const std::shared_ptr<Shared>& shared) {
   shared->is_ready.store(true, std::memory_order_relaxed);
   const auto self = std::make_shared<Shared::Sleeper>();
   uint64_t seen = 0;
+  bool is_roused = shared->take_rouse();
   const auto offer = [&] { return shared->offers.load(std::memory_order_acquire) != seen; };
   const auto limit = [&] {
-    return shared->vigils.load(std::memory_order_relaxed) > 0 ? kVigil : kSpin;
+    if (shared->vigils.load(std::memory_order_relaxed) > 0) return kVigil;
+    return is_roused ? kRousedSpin : kSpin;
   };
   for (;;) {
     const bool offered = spin_until(offer, limit);
+    is_roused = false;
     std::unique_lock<std::mutex> lock = shared->hold();
     if (shared->stopping) {
       --shared->alive;
@@ -362,6 +375,7 @@ void HelperPool::help(const std::shared_ptr<Shared>& shared) {
     lock.unlock();
     if (!is_wanted) {
       self->sleep(shared->crowding);
+      is_roused = shared->take_rouse();
       shared->is_ready.store(true, std::memory_order_relaxed);
     }
     if (!job) continue;

@@ -50,6 +50,9 @@ class HelperPool {
   bool is_helped() const;
   /// Wakes some helpers that sleep, for jobs in the next 50 us that are too short to wake any.
   void rouse();
+  /// Helpers that are awake are not counted on any more, until the next one is woken: jobs that are
+  /// too short to wake any are not shared, and the helpers sleep.
+  void let_go();
 
   /// Whether helpers, and other threads that are woken to compute, get a core in time. While they
   /// do not, parallel_for() does everything itself.

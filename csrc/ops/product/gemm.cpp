@@ -191,7 +191,7 @@ void Multiplier<T>::run_some(const BatchedProduct& plan, int64_t begin, int64_t 
   const bool wanted = size_of(first.a.dtype) == sizeof(T) && a && b && out;
   if (first.m() == 1 && first.n() == 1 && run_dots(plan, begin, end)) return;
   const bool special = first.m() == 1 || first.n() == 1 || is_symmetric(first);
-  if (!wanted || special || out->trans == kTrans || work(first) >= kSplitWork) {
+  if (!wanted || special || out->trans == kTrans || work(first) >= kCutWork) {
     for (int64_t i = begin; i < end; ++i) run_one(plan[i], nullptr);
     return;
   }
@@ -360,14 +360,15 @@ void Multiplier<T>::run_one(const Product& whole, ep::HelperPool* helpers) const
   const double total = work(whole);
   const bool long_sum =
       whole.k() >= 2 * kInnerPart && whole.k() >= 64 * std::max(whole.m(), whole.n());
-  if (total < kSplitWork || (whole.conjugates && !long_sum)) return run_in_thread(whole);
+  const bool is_large = total >= kSplitWork;
+  if (total < kCutWork || (long_sum ? !is_large : whole.conjugates)) return run_in_thread(whole);
   if (long_sum) return sum_parts(whole, helpers);
   if (whole.m() == 1 || whole.n() == 1) return multiply_vector(whole, helpers);
   if (is_symmetric(whole)) {
     return is_divisible(helpers, total) ? symmetric(whole, helpers) : run_in_thread(whole);
   }
   if constexpr (std::is_floating_point_v<T>) {
-    if (panels_ && panel_product<T>(whole, helpers)) return;
+    if (is_large && panels_ && panel_product<T>(whole, helpers)) return;
   }
   run_parts(whole, helpers);
 }

@@ -199,7 +199,7 @@ Grid cut_rows(const Product& p, DType dtype, int64_t threads, int64_t most_rows)
   parts = std::min({parts, most, p.m() / kAlignedRows});
   parts = std::max(parts, (p.m() + kMostRows - 1) / kMostRows);
   // Whether or not there are threads: one part would be in another kernel than two.
-  if (most < 2 && work >= kSplitWork && p.m() >= 2 * kAlignedRows) parts = 2;
+  if (most < 2 && work >= kCutWork && p.m() >= 2 * kAlignedRows) parts = 2;
   Grid grid{1, 1, p.m(), p.n()};
   grid.rows = cut_length(p.m(), parts, kAlignedRows, &grid.row_step);
   return grid;

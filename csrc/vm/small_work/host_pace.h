@@ -31,20 +31,19 @@ class HostPace {
     if (began_ != 0) return;  // inside another call
     began_ = now;
     if (ended_ == 0) return;  // the first one
-    const int64_t own = now - ended_ - small_;
+    pause_ = now - ended_;
+    const int64_t own = pause_ - small_;
     between_ += (std::clamp<int64_t>(own, 0, kMostNs) - between_) / kSmoothing;
   }
   void end(int64_t now) {
-    if (is_divisible_) inside_ += now - began_;
-    is_divisible_ = false;
     began_ = 0;
     ended_ = now;
     small_ = 0;
   }
-  /// The call that has begun does work that a helper could share.
-  void note_divisible() { is_divisible_ = true; }
-  /// Nanoseconds inside of such calls since this was asked.
-  int64_t take_inside() { return std::exchange(inside_, 0); }
+  /// When the call that has begun did so.
+  int64_t began() const { return began_; }
+  /// Between the call before and that. The next time it is asked in one call, 0.
+  int64_t take_pause() { return std::exchange(pause_, 0); }
   /// Small work that the thread does at once, as estimated: it is no own code either.
   void note_small(double ns) { small_ += static_cast<int64_t>(ns); }
 
@@ -57,8 +56,8 @@ class HostPace {
 
   int64_t began_ = 0;  // 0: not in a call
   int64_t ended_ = 0;  // 0: before the first
-  bool is_divisible_ = false;
-  int64_t small_ = 0, between_ = 0, inside_ = 0;
+  int64_t pause_ = 0;  // before the call
+  int64_t small_ = 0, between_ = 0;
 };
 
 /// From note() to its destructor: a call of the calling thread.

@@ -38,10 +38,7 @@ bool SmallWork::stays_here(double cost, Company company, PacedCall& call, bool b
   const bool is_short = cost <= kAlonePart * most;
   const bool is_busy = is_short && call.note();
   if (is_short && !is_busy && company != Company::joinable) {
-    if (company == Company::divisible && cost > kSharedPart * most && helpers) {
-      HostPace::of_this_thread().note_divisible();
-      if (stretch_.begins_long()) helpers->rouse();
-    }
+    if (company == Company::divisible && cost > kSharedPart * most) note_shared(cost, helpers);
     return true;
   }
   const double before = work_since_look_.load(std::memory_order_relaxed);
@@ -49,7 +46,17 @@ bool SmallWork::stays_here(double cost, Company company, PacedCall& call, bool b
   const bool stays = std::max(work, last) <= kAlonePart * most && (before == 0 || !is_busy);
   // The last look is to find all work counted once.
   if (stays || !by_parts) work_since_look_.store(work, std::memory_order_relaxed);
+  if (stays && cost > kSharedPart * most) note_shared(cost, helpers);
   return stays;
+}
+
+void SmallWork::note_shared(double cost, ep::HelperPool* helpers) {
+  if (!helpers) return;
+  HostPace& pace = HostPace::of_this_thread();
+  const StretchGuess::Advice advice =
+      stretch_.note_operation(pace.began(), pace.take_pause(), cost);
+  if (advice == StretchGuess::Advice::wake_helpers) helpers->rouse();
+  if (advice == StretchGuess::Advice::let_helpers_go) helpers->let_go();
 }
 
 }  // namespace ofl::vm

@@ -35,16 +35,16 @@ class SmallWork {
   ///   - Where threads do not get a core in time, most work stays.
   ///   - An operation that does not run as one with others stays up to twice `inline_cost`, unless
   ///     the thread is busy with code of its own. Handed over, it would only make everything that
-  ///     needs its result wait in a queue. An awaited one always stays up to six times. In a
-  ///     long stretch of divisible ones a helper is woken, which shares them.
+  ///     needs its result wait in a queue. An awaited one always stays up to six times.
   ///   - Up to twice `inline_cost` in all, operations stay if a result is likely to be looked at
   ///     before there is more work.
+  /// In a long stretch of operations that stay, and that a helper could share, one is woken.
   /// `by_parts`: where it does not stay, its parts are asked for.
   bool stays_here(double cost, Company company, PacedCall& call, bool by_parts = false);
   /// A thread looks at a result. It is likely to look again after as much work as now.
   void note_look() {
     looks_.note_look();
-    if (stretch_.has_begun()) stretch_.note_look(HostPace::of_this_thread().take_inside());
+    if (stretch_.has_begun()) stretch_.note_look(now_ns());
     const double work = work_since_look_.load(std::memory_order_relaxed);
     if (work == 0) return;
     last_work_.store(work, std::memory_order_relaxed);
@@ -58,6 +58,9 @@ class SmallWork {
   /// With a third of it, chains of 30 000 elements took longer because of the hand-over.
   static constexpr double kSmallPart = 0.3;
   static constexpr double kTinyPart = 0.01;
+
+  /// `cost`: of an operation that stays, and that a helper could share.
+  void note_shared(double cost, ep::HelperPool* helpers);
 
   const Board& board_;
   // Guesses: threads that issue at the same time spoil each other's.

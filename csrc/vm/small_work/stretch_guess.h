@@ -1,9 +1,9 @@
-// StretchGuess: whether a thread works through a long stretch of operations before it looks at a
-// result. None of them is long enough to wake a helper for it, but all together are:
+// StretchGuess: whether a thread goes through a long stretch of operations with hardly a pause.
+// None of them is long enough to wake a helper for it, but all together are:
 //
-//   the thread:  [op 1][op 2][op 3][op 4][op 5][op 6] look      alone
-//   the thread:  [op 1][op 2][o3][o4][o5][o6] look              a helper is woken at the first one,
-//   a helper:        ..wakes..[o3][o4][o5][o6]                  and stays awake between them
+//   the thread:  [ op 1 ]look[ op 2 ]look[ op 3 ]look[ op 4 ]    alone
+//   the thread:  [ op 1 ]look[op 2]look[op3]look[op4]look        a helper is woken at the first one,
+//   a helper:          ..wakes.. [ 2  ]    [ 3 ]    [ 4 ]        and stays awake between them
 #pragma once
 
 #include <algorithm>
@@ -12,50 +12,97 @@
 
 namespace ofl::vm {
 
-/// Any thread. A guess from the past: threads that do so at the same time spoil each other's, and
+/// Any thread. A guess from the past: threads that issue at the same time spoil each other's, and
 /// no result depends on it.
 class StretchGuess {
  public:
-  /// An operation that a helper could share. True: it is likely to begin a long stretch, for which
-  /// one is woken.
-  bool begins_long() {
-    if (has_begun()) return false;
-    has_begun_.store(true, std::memory_order_relaxed);
-    return alone_ns_.load(std::memory_order_relaxed) > 0;
+  enum class Advice : uint8_t { none, wake_helpers, let_helpers_go };
+
+  /// An operation that a helper could share begins, of so many float32 additions, and so long after
+  /// the thread's last call.
+  Advice note_operation(int64_t now, int64_t pause_ns, double cost) {
+    if (has_begun() && pause_ns > kAwakeNs) end(now - pause_ns);
+    cost_.store(cost_.load(std::memory_order_relaxed) + cost, std::memory_order_relaxed);
+    if (has_begun()) return Advice::none;
+    began_.store(now, std::memory_order_relaxed);
+    if (has_helpers()) return Advice::wake_helpers;
+    return lets_go_.exchange(false, std::memory_order_relaxed) ? Advice::let_helpers_go
+                                                               : Advice::none;
   }
-  bool has_begun() const { return has_begun_.load(std::memory_order_relaxed); }
-  /// A thread looks at a result, after so many nanoseconds inside of such operations.
-  void note_look(int64_t inside_ns) {
-    has_begun_.store(false, std::memory_order_relaxed);
-    const int64_t alone_ns = alone_ns_.load(std::memory_order_relaxed);
-    const int patience = patience_.load(std::memory_order_relaxed);
-    if (alone_ns > 0) {
-      const bool pays = inside_ns >= kShortNs && inside_ns < alone_ns - alone_ns / kLeastGain;
-      patience_.store(pays ? std::max(patience / 2, kPatience) : std::min(2 * patience, kMost),
-                      std::memory_order_relaxed);
-      if (!pays) alone_ns_.store(0, std::memory_order_relaxed);
-      return;
-    }
-    const int long_ones = inside_ns < kLongNs ? 0 : long_ones_.load(std::memory_order_relaxed) + 1;
-    const bool is_time = long_ones >= patience;
-    if (is_time) alone_ns_.store(inside_ns, std::memory_order_relaxed);
-    long_ones_.store(is_time ? 0 : long_ones, std::memory_order_relaxed);
+  bool has_begun() const { return began_.load(std::memory_order_relaxed) != 0; }
+  /// A thread looks at a result. A stretch goes on where it is not long yet.
+  void note_look(int64_t now) {
+    if (now - began_.load(std::memory_order_relaxed) >= kLongNs) end(now);
   }
 
  private:
-  /// Some times as long as a helper takes to wake up.
-  static constexpr int64_t kLongNs = 150'000;
-  /// Three helpers leave less of a stretch that is long without them.
+  /// A helper that has nothing to do sleeps after so long, and a few times as long as it takes to
+  /// wake up.
+  static constexpr int64_t kAwakeNs = 50'000, kLongNs = 150'000;
+  /// A helper pays where it takes a tenth of the time away, and does not sleep again at once.
+  static constexpr double kPays = 0.9;
   static constexpr int64_t kShortNs = 50'000;
-  /// A helper pays where it takes a tenth of the time away.
-  static constexpr int64_t kLeastGain = 10;
   /// So many long stretches in a row go before one with a helper: the first of a kind takes longer
   /// than the others. Where the helper does not pay, the next try takes twice as many.
-  static constexpr int kPatience = 2, kMost = 16;
+  static constexpr int kPatience = 2, kMost = 64;
+  /// After so many stretches with a helper, one goes alone: the operations may be others by now.
+  static constexpr int kTrust = 64;
 
-  std::atomic<bool> has_begun_{false};
-  std::atomic<int64_t> alone_ns_{0};  // what long ones took without a helper; 0: none is woken
+  bool has_helpers() const { return alone_.load(std::memory_order_relaxed) > 0; }
+
+  void end(int64_t now) {
+    const int64_t began = began_.exchange(0, std::memory_order_relaxed);
+    const double cost = cost_.exchange(0, std::memory_order_relaxed);
+    if (began == 0 || cost <= 0) return;  // another thread was here
+    const int64_t ns = now - began;
+    const double each = static_cast<double>(ns) / cost;
+    if (has_helpers()) {
+      end_with_helpers(ns, each);
+    } else {
+      end_alone(ns, each);
+    }
+  }
+
+  void end_with_helpers(int64_t ns, double each) {
+    const int patience = patience_.load(std::memory_order_relaxed);
+    const int helped = helped_.load(std::memory_order_relaxed) + 1;
+    const bool is_awake = helped > 1;  // in the first one it still wakes
+    const bool pays =
+        !is_awake || (ns >= kShortNs && each < kPays * alone_.load(std::memory_order_relaxed));
+    if (pays && helped < kTrust) {
+      if (is_awake) patience_.store(std::max(patience / 2, kPatience), std::memory_order_relaxed);
+      helped_.store(helped, std::memory_order_relaxed);
+      return;
+    }
+    if (!pays) patience_.store(std::min(2 * patience, kMost), std::memory_order_relaxed);
+    long_ones_.store(pays ? patience - 1 : 0, std::memory_order_relaxed);
+    alone_.store(0, std::memory_order_relaxed);
+    lets_go_.store(true, std::memory_order_relaxed);
+  }
+
+  void end_alone(int64_t ns, double each) {
+    if (ns < kLongNs) {
+      long_ones_.store(0, std::memory_order_relaxed);
+      return;
+    }
+    const int before = long_ones_.load(std::memory_order_relaxed);
+    const double least =
+        before == 0 ? each : std::min(each, least_.load(std::memory_order_relaxed));
+    const bool is_time = before + 1 >= patience_.load(std::memory_order_relaxed);
+    least_.store(least, std::memory_order_relaxed);
+    long_ones_.store(is_time ? 0 : before + 1, std::memory_order_relaxed);
+    if (!is_time) return;
+    helped_.store(0, std::memory_order_relaxed);
+    alone_.store(least, std::memory_order_relaxed);
+  }
+
+  std::atomic<int64_t> began_{0};     // this stretch; 0: none
+  std::atomic<double> cost_{0};       // of its operations that a helper could share
+  std::atomic<bool> lets_go_{false};  // helpers are awake that are not to help now
+  std::atomic<double> alone_{0};      // ns of an addition without a helper; 0: none is woken
+  std::atomic<double> least_{0};      // the same, of the long ones in a row
   std::atomic<int> long_ones_{0};     // in a row, without a helper
+  std::atomic<int> helped_{0};        // in a row, with one
   std::atomic<int> patience_{kPatience};
 };
 
