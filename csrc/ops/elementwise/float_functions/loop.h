@@ -142,18 +142,34 @@ OFL_INLINE bool reads_what_it_writes(const char* in, intptr_t in_step, const cha
   return in_low < out_low + out_size && out_low < in_low + in_size;
 }
 
+/// Compilers make vectors of the usual case, every other element.
+template <typename T>
+OFL_INLINE void gather(const char* in, intptr_t step, T* to, intptr_t n) {
+  constexpr intptr_t kEveryOther = 2 * sizeof(T);
+  if (step == kEveryOther) {
+    for (intptr_t i = 0; i < n; ++i) std::memcpy(to + i, in + i * kEveryOther, sizeof(T));
+  } else {
+    for (intptr_t i = 0; i < n; ++i) std::memcpy(to + i, in + i * step, sizeof(T));
+  }
+}
+
 /// Elements at any steps, `block` at a time: they are read before any of them is written.
 template <typename Many, typename T = typename Many::Element>
 void apply_spread(const char* in, intptr_t in_step, char* out, intptr_t out_step, intptr_t n,
                   intptr_t block, void* data) {
-  constexpr intptr_t kBuffer = 256;
+  constexpr intptr_t kBuffer = 256, kSize = sizeof(T);
   T values[kBuffer];
   for (intptr_t done = 0; done < n;) {
     intptr_t count = n - done < kBuffer ? n - done : kBuffer;
     if (count > block) count = block;
-    for (intptr_t i = 0; i < count; ++i) std::memcpy(values + i, in + i * in_step, sizeof(T));
-    apply<Many>(values, values, count, data);
-    for (intptr_t i = 0; i < count; ++i) std::memcpy(out + i * out_step, values + i, sizeof(T));
+    const bool in_row = in_step == kSize, out_row = out_step == kSize;
+    if (!in_row) gather(in, in_step, values, count);
+    const T* source = in_row ? reinterpret_cast<const T*>(in) : values;
+    T* target = out_row ? reinterpret_cast<T*>(out) : values;
+    apply<Many>(source, target, count, data);
+    for (intptr_t i = 0; i < count && !out_row; ++i) {
+      std::memcpy(out + i * out_step, values + i, sizeof(T));
+    }
     in += count * in_step;
     out += count * out_step;
     done += count;
