@@ -146,6 +146,7 @@ void submit_plan(const Issuer& issuer, Plan& plan, bool stays_here, vm::Observer
       run_inline(issuer, plan, args, header, operands, observer)) {
     return;
   }
+  if (on_host) machine.note_handed_over();
   auto body = body_of(plan, args);
   if (!on_host) {  // host memory is taken when the instruction runs: nothing of it is in flight
     ep::Device& device = output.state().device;

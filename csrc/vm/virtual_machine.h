@@ -73,6 +73,7 @@ class VirtualMachine {
     return small_work_.stays_here(cost, company, call, by_parts);
   }
   void note_look() { small_work_.note_look(); }
+  void note_handed_over() { small_work_.note_handed_over(); }
   LookGuess& looks() { return small_work_.looks(); }
 
   // --- see Waiting

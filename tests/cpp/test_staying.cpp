@@ -132,7 +132,7 @@ struct Program {
   /// Operations until they were a stretch, or `most`. Each takes `alone_ns`, or `helped_ns` where
   /// helpers are woken for the first one. Returns what that was advised.
   Advice stretch(int64_t alone_ns, int64_t helped_ns, int most = 1000) {
-    const Advice advice = guess.note_operation(now, pause, 1);
+    const Advice advice = guess.note_operation(now, now - pause, 1);
     const int64_t each_ns = advice == Advice::wake_helpers ? helped_ns : alone_ns;
     pause = 1'000;
     for (int i = 1;; ++i) {
@@ -141,7 +141,7 @@ struct Program {
       guess.note_look(now);
       now += pause;
       if (!guess.has_begun() || i == most) return advice;
-      CHECK(guess.note_operation(now, pause, 1) == Advice::none);
+      CHECK(guess.note_operation(now, now - pause, 1) == Advice::none);
     }
   }
   /// The thread has other work.
@@ -173,18 +173,34 @@ void test_helpers_are_woken_for_a_long_stretch() {
   }
 }
 
+/// The operations may be others by now: what they take alone is measured anew.
+void test_helpers_pay_for_slower_operations() {
+  Program program;
+  CHECK(program.tries(40'000, 25'000) == 2);
+  for (int i = 1; i < 64; ++i) program.stretch(40'000, 25'000);
+  CHECK(program.stretch(80'000, 50'000) == Advice::let_helpers_go);
+  for (int i = 0; i < 64; ++i) {
+    CHECK(program.stretch(80'000, 50'000) == Advice::wake_helpers);
+  }
+  CHECK(program.stretch(80'000, 50'000) == Advice::let_helpers_go);
+}
+
 /// Twice as many go alone before the next try, and so on.
 void test_helpers_that_do_not_pay_are_let_go() {
   Program program;
   for (const int alone : {2, 4, 8, 16, 32, 64, 64}) {
-    CHECK(program.tries(40'000, 37'000) == alone);
-    CHECK(program.stretch(40'000, 37'000) == Advice::wake_helpers);  // in the first they wake
+    CHECK(program.tries(40'000, 37'000) == alone);  // in the first one they wake
+    for (int i = 0; i < 2; ++i) CHECK(program.stretch(40'000, 37'000) == Advice::wake_helpers);
   }
   CHECK(program.stretch(40'000, 25'000) == Advice::let_helpers_go);
   CHECK(program.stretch(40'000, 25'000) == Advice::none);
   CHECK(program.tries(40'000, 25'000) == 62);
   for (int i = 0; i < 10; ++i) program.stretch(40'000, 25'000);  // they pay now
-  CHECK(program.stretch(40'000, 50'000) == Advice::wake_helpers);
+  for (int i = 0; i < 5; ++i) {  // one that is disturbed between others does not count
+    CHECK(program.stretch(40'000, 50'000) == Advice::wake_helpers);
+    CHECK(program.stretch(40'000, 25'000) == Advice::wake_helpers);
+  }
+  for (int i = 0; i < 2; ++i) CHECK(program.stretch(40'000, 50'000) == Advice::wake_helpers);
   CHECK(program.tries(40'000, 25'000) == 4);
 }
 
@@ -203,10 +219,36 @@ void test_pauses_end_a_stretch() {
     CHECK(program.stretch(40'000, 25'000) == Advice::wake_helpers);
     program.rest(60'000);
   }
-  for (int i = 0; i < 2; ++i) {  // the second one shows that the first was too short
-    const Advice advice = program.stretch(40'000, 25'000, 1);
-    CHECK(advice == (i == 0 ? Advice::wake_helpers : Advice::let_helpers_go));
+  for (const Advice wanted : {Advice::wake_helpers, Advice::wake_helpers, Advice::let_helpers_go}) {
+    CHECK(program.stretch(40'000, 25'000, 1) == wanted);  // too short ones, as the next one shows
     program.rest(60'000);
+  }
+}
+
+/// An operation that goes to a worker takes its stretch along.
+void test_work_that_is_handed_over_tells_nothing() {
+  Program program;
+  for (int i = 0; i < 10; ++i) {
+    CHECK(program.stretch(40'000, 25'000, 3) == Advice::none);
+    program.guess.drop();
+    CHECK(!program.guess.has_begun());
+  }
+  CHECK(program.tries(40'000, 25'000) == 2);
+  for (int i = 0; i < 2; ++i) {
+    CHECK(program.stretch(40'000, 25'000, 1) == Advice::wake_helpers);
+    program.guess.drop();  // helpers were woken for nothing
+  }
+  CHECK(program.stretch(40'000, 25'000) == Advice::let_helpers_go);
+  CHECK(program.tries(40'000, 25'000) == 3);
+}
+
+/// The first operation of another thread, much later.
+void test_another_thread_begins_a_stretch() {
+  Program program;
+  for (int i = 0; i < 10; ++i) {
+    CHECK(program.stretch(40'000, 25'000, 1) == Advice::none);
+    program.now += 1'000'000'000;
+    program.pause = program.now;
   }
 }
 
@@ -215,10 +257,10 @@ void test_a_stretch_without_looks() {
   StretchGuess guess;
   int64_t now = 1'000'000;
   const auto stretch = [&] {
-    const Advice advice = guess.note_operation(now, 1'000, 1);
+    const Advice advice = guess.note_operation(now, now - 1'000, 1);
     for (int i = 0; i < 50; ++i) {
       now += 41'000;
-      CHECK(guess.note_operation(now, 1'000, 1) == Advice::none);
+      CHECK(guess.note_operation(now, now - 1'000, 1) == Advice::none);
     }
     guess.note_look(now += 40'000);
     CHECK(!guess.has_begun());
@@ -291,8 +333,13 @@ int main() {
   test_most_work_stays_where_threads_come_late();
   test_the_guess_of_a_look();
   test_helpers_are_woken_for_a_long_stretch();
+  test_helpers_pay_for_slower_operations();
   test_helpers_that_do_not_pay_are_let_go();
   test_pauses_end_a_stretch();
+  test_work_that_is_handed_over_tells_nothing();
+  test_another_thread_begins_a_stretch();
+  test_work_that_is_handed_over_tells_nothing();
+  test_another_thread_begins_a_stretch();
   test_a_stretch_without_looks();
   test_a_helper_is_woken_for_a_long_stretch();
   return ofl::report();

@@ -353,7 +353,6 @@ void HelperPool::help(const std::shared_ptr<Shared>& shared) {
   };
   for (;;) {
     const bool offered = spin_until(offer, limit);
-    is_roused = false;
     std::unique_lock<std::mutex> lock = shared->hold();
     if (shared->stopping) {
       --shared->alive;
@@ -368,6 +367,7 @@ void HelperPool::help(const std::shared_ptr<Shared>& shared) {
       // Where threads that wait have taken all places, they may want this core for what comes next.
       is_wanted = job || !shared->job.load(std::memory_order_relaxed);
     }
+    if (job || !offered) is_roused = false;
     if (!is_wanted) {
       shared->asleep.push_back(self);
       if (shared->awake() == 0) shared->is_ready.store(false, std::memory_order_relaxed);

@@ -48,7 +48,8 @@ class HelperPool {
   /// Somebody does, or a helper is awake, and would help with what runs now. A hint: either may
   /// stop at any time.
   bool is_helped() const;
-  /// Wakes some helpers that sleep, for jobs in the next 50 us that are too short to wake any.
+  /// Wakes some helpers that sleep, for jobs that are too short to wake any. The first is to come
+  /// within 300 us, the others within 50 us of the one before.
   void rouse();
   /// Helpers that are awake are not counted on any more, until the next one is woken: jobs that are
   /// too short to wake any are not shared, and the helpers sleep.

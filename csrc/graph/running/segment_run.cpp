@@ -94,12 +94,14 @@ class Run {
     SegmentBody body(frame_, segment, memories);
     vm::PacedCall paced;
     const bool is_shared = frame_->is_parallel && SegmentBody::is_worth_sharing(segment);
-    if (segment.lane.state->device.is_host() && !is_shared && stays_here(segment, paced) &&
+    const bool on_host = segment.lane.state->device.is_host();
+    if (on_host && !is_shared && stays_here(segment, paced) &&
         run_here(segment, operands.data(), count, body)) {
       return;
     }
+    if (on_host) machine.note_handed_over();
     vm::Instruction header = header_of(segment);
-    if (!segment.lane.state->device.is_host()) header.bytes = segment.new_bytes;
+    if (!on_host) header.bytes = segment.new_bytes;
     machine.issue(header, operands.data(), count, std::move(body));
   }
 

@@ -348,9 +348,9 @@ void Multiplier<T>::multiply_vector(const Product& p, ep::HelperPool* helpers) c
   const bool is_across = std::abs(p.a.row_step) < std::abs(p.a.column_step);
   const int64_t least = is_across ? kLongRun / static_cast<int64_t>(sizeof(T)) / kAlignedRows : 1;
   const int64_t step = std::max(least, kVectorPart / p.k() / kAlignedRows) * kAlignedRows;
-  share(helpers, (p.m() + step - 1) / step, work(p), [&](int64_t i) {
-    run_in_thread(p.block(i * step, std::min(step, p.m() - i * step), 0, 1));
-  });
+  share(
+      is_divisible(helpers, work(p)) ? helpers : nullptr, (p.m() + step - 1) / step, work(p),
+      [&](int64_t i) { run_in_thread(p.block(i * step, std::min(step, p.m() - i * step), 0, 1)); });
 }
 
 /// One product, by all threads where it is large. How it is cut depends on the helpers only where
@@ -361,8 +361,9 @@ void Multiplier<T>::run_one(const Product& whole, ep::HelperPool* helpers) const
   const bool long_sum =
       whole.k() >= 2 * kInnerPart && whole.k() >= 64 * std::max(whole.m(), whole.n());
   const bool is_large = total >= kSplitWork;
-  if (total < kCutWork || (long_sum ? !is_large : whole.conjugates)) return run_in_thread(whole);
-  if (long_sum) return sum_parts(whole, helpers);
+  if (long_sum) return is_large ? sum_parts(whole, helpers) : run_in_thread(whole);
+  const bool is_dot = whole.m() == 1 && whole.n() == 1;
+  if (total < kCutWork || is_dot || whole.conjugates) return run_in_thread(whole);
   if (whole.m() == 1 || whole.n() == 1) return multiply_vector(whole, helpers);
   if (is_symmetric(whole)) {
     return is_divisible(helpers, total) ? symmetric(whole, helpers) : run_in_thread(whole);

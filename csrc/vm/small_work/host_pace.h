@@ -31,19 +31,22 @@ class HostPace {
     if (began_ != 0) return;  // inside another call
     began_ = now;
     if (ended_ == 0) return;  // the first one
-    pause_ = now - ended_;
-    const int64_t own = pause_ - small_;
+    const int64_t own = now - ended_ - small_;
     between_ += (std::clamp<int64_t>(own, 0, kMostNs) - between_) / kSmoothing;
   }
   void end(int64_t now) {
+    if (is_shared_) shared_ended_ = now;
+    is_shared_ = false;
     began_ = 0;
     ended_ = now;
     small_ = 0;
   }
-  /// When the call that has begun did so.
+  /// The call that has begun does work that a helper could share.
+  void note_shared() { is_shared_ = true; }
+  /// When the call that has begun did so, and when the last one before it that was noted ended: 0
+  /// where there was none.
   int64_t began() const { return began_; }
-  /// Between the call before and that. The next time it is asked in one call, 0.
-  int64_t take_pause() { return std::exchange(pause_, 0); }
+  int64_t shared_ended() const { return shared_ended_; }
   /// Small work that the thread does at once, as estimated: it is no own code either.
   void note_small(double ns) { small_ += static_cast<int64_t>(ns); }
 
@@ -56,7 +59,8 @@ class HostPace {
 
   int64_t began_ = 0;  // 0: not in a call
   int64_t ended_ = 0;  // 0: before the first
-  int64_t pause_ = 0;  // before the call
+  bool is_shared_ = false;
+  int64_t shared_ended_ = 0;
   int64_t small_ = 0, between_ = 0;
 };
 

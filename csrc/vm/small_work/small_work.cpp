@@ -51,12 +51,13 @@ bool SmallWork::stays_here(double cost, Company company, PacedCall& call, bool b
 }
 
 void SmallWork::note_shared(double cost, ep::HelperPool* helpers) {
-  if (!helpers) return;
+  if (!helpers || helpers->threads() < 2) return;
   HostPace& pace = HostPace::of_this_thread();
   const StretchGuess::Advice advice =
-      stretch_.note_operation(pace.began(), pace.take_pause(), cost);
+      stretch_.note_operation(pace.began(), pace.shared_ended(), cost);
   if (advice == StretchGuess::Advice::wake_helpers) helpers->rouse();
   if (advice == StretchGuess::Advice::let_helpers_go) helpers->let_go();
+  pace.note_shared();
 }
 
 }  // namespace ofl::vm

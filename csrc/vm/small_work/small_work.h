@@ -51,6 +51,9 @@ class SmallWork {
     work_since_look_.store(0, std::memory_order_relaxed);
   }
 
+  /// Work of a host's device goes to a worker.
+  void note_handed_over() { stretch_.drop(); }
+
   LookGuess& looks() { return looks_; }
 
  private:
@@ -59,7 +62,7 @@ class SmallWork {
   static constexpr double kSmallPart = 0.3;
   static constexpr double kTinyPart = 0.01;
 
-  /// `cost`: of an operation that stays, and that a helper could share.
+  /// `cost`: of an operation that is to stay, and that a helper could share.
   void note_shared(double cost, ep::HelperPool* helpers);
 
   const Board& board_;

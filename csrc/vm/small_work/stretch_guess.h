@@ -2,13 +2,14 @@
 // None of them is long enough to wake a helper for it, but all together are:
 //
 //   the thread:  [ op 1 ]look[ op 2 ]look[ op 3 ]look[ op 4 ]    alone
-//   the thread:  [ op 1 ]look[op 2]look[op3]look[op4]look        a helper is woken at the first one,
+//   the thread:  [ op 1 ]look[op 2]look[op3]look[op4]look        a helper is woken at the first,
 //   a helper:          ..wakes.. [ 2  ]    [ 3 ]    [ 4 ]        and stays awake between them
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 
 namespace ofl::vm {
 
@@ -18,10 +19,10 @@ class StretchGuess {
  public:
   enum class Advice : uint8_t { none, wake_helpers, let_helpers_go };
 
-  /// An operation that a helper could share begins, of so many float32 additions, and so long after
-  /// the thread's last call.
-  Advice note_operation(int64_t now, int64_t pause_ns, double cost) {
-    if (has_begun() && pause_ns > kAwakeNs) end(now - pause_ns);
+  /// An operation that a helper could share begins, of so many float32 additions. `before`: when
+  /// the thread's last one ended; 0: it is the first.
+  Advice note_operation(int64_t now, int64_t before, double cost) {
+    if (has_begun() && now - before > kAwakeNs) end(before);
     cost_.store(cost_.load(std::memory_order_relaxed) + cost, std::memory_order_relaxed);
     if (has_begun()) return Advice::none;
     began_.store(now, std::memory_order_relaxed);
@@ -34,13 +35,22 @@ class StretchGuess {
   void note_look(int64_t now) {
     if (now - began_.load(std::memory_order_relaxed) >= kLongNs) end(now);
   }
+  /// An operation goes to a worker after all. What follows may wait for that, and tells nothing.
+  void drop() {
+    if (!has_begun()) return;
+    began_.store(0, std::memory_order_relaxed);
+    cost_.store(0, std::memory_order_relaxed);
+    if (has_helpers()) end_with_helpers(0, kNone);
+  }
 
  private:
   /// A helper that has nothing to do sleeps after so long, and a few times as long as it takes to
   /// wake up.
   static constexpr int64_t kAwakeNs = 50'000, kLongNs = 150'000;
-  /// A helper pays where it takes a tenth of the time away, and does not sleep again at once.
+  /// A helper pays where it takes a tenth of the time away, and does not sleep again at once. One
+  /// stretch in which it does not may have been disturbed; two in a row count.
   static constexpr double kPays = 0.9;
+  static constexpr int kMisses = 2;
   static constexpr int64_t kShortNs = 50'000;
   /// So many long stretches in a row go before one with a helper: the first of a kind takes longer
   /// than the others. Where the helper does not pay, the next try takes twice as many.
@@ -48,12 +58,14 @@ class StretchGuess {
   /// After so many stretches with a helper, one goes alone: the operations may be others by now.
   static constexpr int kTrust = 64;
 
+  static constexpr double kNone = std::numeric_limits<double>::infinity();
+
   bool has_helpers() const { return alone_.load(std::memory_order_relaxed) > 0; }
 
   void end(int64_t now) {
     const int64_t began = began_.exchange(0, std::memory_order_relaxed);
+    if (began == 0) return;  // another thread was here
     const double cost = cost_.exchange(0, std::memory_order_relaxed);
-    if (began == 0 || cost <= 0) return;  // another thread was here
     const int64_t ns = now - began;
     const double each = static_cast<double>(ns) / cost;
     if (has_helpers()) {
@@ -64,35 +76,36 @@ class StretchGuess {
   }
 
   void end_with_helpers(int64_t ns, double each) {
-    const int patience = patience_.load(std::memory_order_relaxed);
     const int helped = helped_.load(std::memory_order_relaxed) + 1;
     const bool is_awake = helped > 1;  // in the first one it still wakes
     const bool pays =
         !is_awake || (ns >= kShortNs && each < kPays * alone_.load(std::memory_order_relaxed));
-    if (pays && helped < kTrust) {
-      if (is_awake) patience_.store(std::max(patience / 2, kPatience), std::memory_order_relaxed);
+    const int misses = pays ? 0 : misses_.load(std::memory_order_relaxed) + 1;
+    const int patience = patience_.load(std::memory_order_relaxed);
+    if (misses < kMisses && helped < kTrust) {
+      if (is_awake && pays)
+        patience_.store(std::max(patience / 2, kPatience), std::memory_order_relaxed);
       helped_.store(helped, std::memory_order_relaxed);
+      misses_.store(misses, std::memory_order_relaxed);
       return;
     }
     if (!pays) patience_.store(std::min(2 * patience, kMost), std::memory_order_relaxed);
     long_ones_.store(pays ? patience - 1 : 0, std::memory_order_relaxed);
+    least_.store(kNone, std::memory_order_relaxed);
     alone_.store(0, std::memory_order_relaxed);
     lets_go_.store(true, std::memory_order_relaxed);
   }
 
   void end_alone(int64_t ns, double each) {
-    if (ns < kLongNs) {
-      long_ones_.store(0, std::memory_order_relaxed);
-      return;
-    }
-    const int before = long_ones_.load(std::memory_order_relaxed);
-    const double least =
-        before == 0 ? each : std::min(each, least_.load(std::memory_order_relaxed));
-    const bool is_time = before + 1 >= patience_.load(std::memory_order_relaxed);
-    least_.store(least, std::memory_order_relaxed);
-    long_ones_.store(is_time ? 0 : before + 1, std::memory_order_relaxed);
+    const bool is_long = ns >= kLongNs;
+    const int long_ones = is_long ? long_ones_.load(std::memory_order_relaxed) + 1 : 0;
+    const double least = is_long ? std::min(each, least_.load(std::memory_order_relaxed)) : kNone;
+    const bool is_time = long_ones >= patience_.load(std::memory_order_relaxed);
+    long_ones_.store(is_time ? 0 : long_ones, std::memory_order_relaxed);
+    least_.store(is_time ? kNone : least, std::memory_order_relaxed);
     if (!is_time) return;
     helped_.store(0, std::memory_order_relaxed);
+    misses_.store(0, std::memory_order_relaxed);
     alone_.store(least, std::memory_order_relaxed);
   }
 
@@ -100,9 +113,10 @@ class StretchGuess {
   std::atomic<double> cost_{0};       // of its operations that a helper could share
   std::atomic<bool> lets_go_{false};  // helpers are awake that are not to help now
   std::atomic<double> alone_{0};      // ns of an addition without a helper; 0: none is woken
-  std::atomic<double> least_{0};      // the same, of the long ones in a row
+  std::atomic<double> least_{kNone};  // the same, of the long ones in a row
   std::atomic<int> long_ones_{0};     // in a row, without a helper
   std::atomic<int> helped_{0};        // in a row, with one
+  std::atomic<int> misses_{0};        // in a row, with one that did not pay
   std::atomic<int> patience_{kPatience};
 };
 
