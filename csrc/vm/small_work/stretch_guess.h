@@ -66,6 +66,7 @@ class StretchGuess {
     const int64_t began = began_.exchange(0, std::memory_order_relaxed);
     if (began == 0) return;  // another thread was here
     const double cost = cost_.exchange(0, std::memory_order_relaxed);
+    if (cost <= 0) return;  // or is here now
     const int64_t ns = now - began;
     const double each = static_cast<double>(ns) / cost;
     if (has_helpers()) {
@@ -83,8 +84,9 @@ class StretchGuess {
     const int misses = pays ? 0 : misses_.load(std::memory_order_relaxed) + 1;
     const int patience = patience_.load(std::memory_order_relaxed);
     if (misses < kMisses && helped < kTrust) {
-      if (is_awake && pays)
+      if (is_awake && pays) {
         patience_.store(std::max(patience / 2, kPatience), std::memory_order_relaxed);
+      }
       helped_.store(helped, std::memory_order_relaxed);
       misses_.store(misses, std::memory_order_relaxed);
       return;
