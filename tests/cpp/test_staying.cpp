@@ -230,13 +230,13 @@ void test_work_that_is_handed_over_tells_nothing() {
   Program program;
   for (int i = 0; i < 10; ++i) {
     CHECK(program.stretch(40'000, 25'000, 3) == Advice::none);
-    program.guess.drop();
+    program.guess.note_handed_over(program.now);
     CHECK(!program.guess.has_begun());
   }
   CHECK(program.tries(40'000, 25'000) == 2);
   for (int i = 0; i < 2; ++i) {
     CHECK(program.stretch(40'000, 25'000, 1) == Advice::wake_helpers);
-    program.guess.drop();  // helpers were woken for nothing
+    program.guess.note_handed_over(program.now);  // helpers were woken for nothing
   }
   CHECK(program.stretch(40'000, 25'000) == Advice::let_helpers_go);
   CHECK(program.tries(40'000, 25'000) == 3);
@@ -249,6 +249,21 @@ void test_another_thread_begins_a_stretch() {
     CHECK(program.stretch(40'000, 25'000, 1) == Advice::none);
     program.now += 1'000'000'000;
     program.pause = program.now;
+  }
+}
+
+/// What was long before that counts, up to its last operation.
+void test_a_long_stretch_before_work_that_is_handed_over() {
+  StretchGuess guess;
+  int64_t now = 1'000'000;
+  for (int round = 0; round < 3; ++round) {
+    const Advice wanted = round < 2 ? Advice::none : Advice::wake_helpers;
+    CHECK(guess.note_operation(now, now - 1'000, 1) == wanted);
+    for (int i = 0; i < 4; ++i)
+      CHECK(guess.note_operation(now += 41'000, now - 1'000, 1) == Advice::none);
+    guess.note_handed_over(now += 40'000);
+    CHECK(!guess.has_begun());
+    now += 5'000'000;  // the worker's
   }
 }
 
@@ -337,8 +352,7 @@ int main() {
   test_helpers_that_do_not_pay_are_let_go();
   test_pauses_end_a_stretch();
   test_work_that_is_handed_over_tells_nothing();
-  test_another_thread_begins_a_stretch();
-  test_work_that_is_handed_over_tells_nothing();
+  test_a_long_stretch_before_work_that_is_handed_over();
   test_another_thread_begins_a_stretch();
   test_a_stretch_without_looks();
   test_a_helper_is_woken_for_a_long_stretch();

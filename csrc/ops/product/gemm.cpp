@@ -202,10 +202,14 @@ void Multiplier<T>::run_some(const BatchedProduct& plan, int64_t begin, int64_t 
     Product p = plan[i];
     const int64_t stop = std::min(end, i + row.dim - i % row.dim);
     for (; i < stop; ++i) {
-      routines_.gemm(kRowMajor, a->trans, b->trans, m, n, k, Routines::factor(one),
-                     reinterpret_cast<T*>(p.a.data), int(a->lead), reinterpret_cast<T*>(p.b.data),
-                     int(b->lead), Routines::factor(beta), reinterpret_cast<T*>(p.out.data),
-                     int(out->lead));
+      if (p.a.data == p.b.data && is_symmetric(p)) {  // x @ x[::-1].mT has one
+        run_in_thread(p);
+      } else {
+        routines_.gemm(kRowMajor, a->trans, b->trans, m, n, k, Routines::factor(one),
+                       reinterpret_cast<T*>(p.a.data), int(a->lead), reinterpret_cast<T*>(p.b.data),
+                       int(b->lead), Routines::factor(beta), reinterpret_cast<T*>(p.out.data),
+                       int(out->lead));
+      }
       p.a.data += row.a;
       p.b.data += row.b;
       p.out.data += row.out;
@@ -353,8 +357,8 @@ void Multiplier<T>::multiply_vector(const Product& p, ep::HelperPool* helpers) c
       [&](int64_t i) { run_in_thread(p.block(i * step, std::min(step, p.m() - i * step), 0, 1)); });
 }
 
-/// One product, by all threads where it is large. How it is cut depends on the helpers only where
-/// the bits do not.
+/// One product, by all threads where it is large, or where a helper is awake. How it is cut depends
+/// on the helpers only where the bits do not.
 template <typename T>
 void Multiplier<T>::run_one(const Product& whole, ep::HelperPool* helpers) const {
   const double total = work(whole);

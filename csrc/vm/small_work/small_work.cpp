@@ -46,7 +46,7 @@ bool SmallWork::stays_here(double cost, Company company, PacedCall& call, bool b
   const bool stays = std::max(work, last) <= kAlonePart * most && (before == 0 || !is_busy);
   // The last look is to find all work counted once.
   if (stays || !by_parts) work_since_look_.store(work, std::memory_order_relaxed);
-  if (stays && cost > kSharedPart * most) note_shared(cost, helpers);
+  if (stays && company != Company::alone && cost > kSharedPart * most) note_shared(cost, helpers);
   return stays;
 }
 

@@ -52,7 +52,11 @@ class SmallWork {
   }
 
   /// Work of a host's device goes to a worker.
-  void note_handed_over() { stretch_.drop(); }
+  void note_handed_over() {
+    if (stretch_.has_begun()) {
+      stretch_.note_handed_over(HostPace::of_this_thread().shared_ended());
+    }
+  }
 
   LookGuess& looks() { return looks_; }
 

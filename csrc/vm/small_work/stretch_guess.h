@@ -35,23 +35,27 @@ class StretchGuess {
   void note_look(int64_t now) {
     if (now - began_.load(std::memory_order_relaxed) >= kLongNs) end(now);
   }
-  /// An operation goes to a worker after all. What follows may wait for that, and tells nothing.
-  void drop() {
-    if (!has_begun()) return;
+  /// An operation goes to a worker. What follows may wait for that, and tells nothing. `before` as
+  /// above; a stretch that is not long by then tells nothing either.
+  void note_handed_over(int64_t before) {
+    const int64_t began = began_.load(std::memory_order_relaxed);
+    if (began == 0) return;
+    if (before - began >= kLongNs) return end(before);
     began_.store(0, std::memory_order_relaxed);
     cost_.store(0, std::memory_order_relaxed);
     if (has_helpers()) end_with_helpers(0, kNone);
   }
 
  private:
-  /// A helper that has nothing to do sleeps after so long, and a few times as long as it takes to
-  /// wake up.
-  static constexpr int64_t kAwakeNs = 50'000, kLongNs = 150'000;
-  /// A helper pays where it takes a tenth of the time away, and does not sleep again at once. One
-  /// stretch in which it does not may have been disturbed; two in a row count.
+  /// A helper that has nothing to do sleeps after so long.
+  static constexpr int64_t kAwakeNs = 50'000;
+  /// A few times as long as a helper takes to wake up.
+  static constexpr int64_t kLongNs = 150'000;
+  /// A helper pays where it takes a tenth of the time away, in a stretch of this length at least.
+  /// One in which it does not may have been disturbed; two in a row count.
   static constexpr double kPays = 0.9;
-  static constexpr int kMisses = 2;
   static constexpr int64_t kShortNs = 50'000;
+  static constexpr int kMisses = 2;
   /// So many long stretches in a row go before one with a helper: the first of a kind takes longer
   /// than the others. Where the helper does not pay, the next try takes twice as many.
   static constexpr int kPatience = 2, kMost = 64;
@@ -91,8 +95,9 @@ class StretchGuess {
       misses_.store(misses, std::memory_order_relaxed);
       return;
     }
-    if (!pays) patience_.store(std::min(2 * patience, kMost), std::memory_order_relaxed);
-    long_ones_.store(pays ? patience - 1 : 0, std::memory_order_relaxed);
+    const bool goes_on = misses < kMisses;
+    if (!goes_on) patience_.store(std::min(2 * patience, kMost), std::memory_order_relaxed);
+    long_ones_.store(goes_on ? patience - 1 : 0, std::memory_order_relaxed);
     least_.store(kNone, std::memory_order_relaxed);
     alone_.store(0, std::memory_order_relaxed);
     lets_go_.store(true, std::memory_order_relaxed);

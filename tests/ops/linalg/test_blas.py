@@ -24,7 +24,8 @@ import numpy as np, oneflow_lite as flow
 numbers = np.random.default_rng(0)
 shapes = ((200, 200, 200), (100, 1000, 600), (600, 100, 97), (300, 300, 64), (512, 257, 130),
           (97, 700, 97), (9000, 300, 8), (60, 900, 1200), (112, 112, 112), (130, 130, 130),
-          (144, 144, 144), (100, 60, 400), (300, 300, 1), (1, 300, 300), (1, 50000, 1))
+          (144, 144, 144), (168, 200, 130), (100, 60, 400), (300, 300, 1), (1, 300, 300),
+          (1, 50000, 1))
 for dtype in ("float16", "float32", "float64", "complex64", "complex128"):
     for m, k, n in shapes:
         x, y = numbers.normal(size=(m, k)).astype(dtype), numbers.normal(size=(k, n)).astype(dtype)

@@ -241,7 +241,7 @@ def test_what_is_not_finite_stays_in_its_rows_and_columns(dtype: str, device: fl
 LARGE = [
     *((300, 200, 250), (1000, 64, 3), (2, 70_000, 3), (1, 100_000, 1), (1, 50_000, 1)),
     *((900, 900, 1), (1, 900, 900), (3, 1, 90_000), (700, 1100, 300), (256, 700, 2000)),
-    *((112, 112, 112), (144, 144, 144)),
+    *((112, 112, 112), (144, 144, 144), (165, 165, 165)),
 ]
 
 
@@ -250,13 +250,16 @@ LARGE = [
 def test_products_of_a_batch_have_the_bits_of_one(dtype: str, size: int) -> None:
     x, y = noise((9, size, size), dtype, 1), noise((9, size, size), dtype, 2)
     t, u = flow.tensor(x), flow.tensor(y)
-    alone = np.stack([(t[i] @ u[i]).numpy() for i in range(9)])
-    turned = np.stack([(t[i] @ t[i].mT).numpy() for i in range(9)])
+    with flow.flags(num_threads=1):
+        alone = np.stack([(t[i] @ u[i]).numpy() for i in range(9)])
+        squares = np.stack([(t[i] @ t[i].mT).numpy() for i in range(9)])
+        with_one_square = np.stack([(t[i] @ t[8 - i].mT).numpy() for i in range(9)])
     for threads in THREADS:
         with flow.flags(num_threads=threads):
             for count in (1, 2, 3, 9):
                 same(alone[:count], t[:count] @ u[:count])
-                same(turned[:count], t[:count] @ t[:count].mT)
+                same(squares[:count], t[:count] @ t[:count].mT)
+            same(with_one_square, t @ t[::-1].mT)
 
 
 @pytest.mark.slow

@@ -142,7 +142,7 @@ OFL_INLINE bool reads_what_it_writes(const char* in, intptr_t in_step, const cha
   return in_low < out_low + out_size && out_low < in_low + in_size;
 }
 
-/// Compilers make vectors of the usual case, every other element.
+/// The usual case, every other element, has a constant step: compilers make vectors of it.
 template <typename T>
 OFL_INLINE void gather(const char* in, intptr_t step, T* to, intptr_t n) {
   constexpr intptr_t kEveryOther = 2 * sizeof(T);
