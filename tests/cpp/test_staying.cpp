@@ -204,7 +204,7 @@ void test_helpers_that_do_not_pay_are_let_go() {
   CHECK(program.tries(40'000, 25'000) == 4);
 }
 
-/// What the thread does itself ends a stretch, as helpers sleep meanwhile.
+/// A pause ends a stretch: helpers sleep in it.
 void test_pauses_end_a_stretch() {
   Program program;
   for (int i = 0; i < 100; ++i) {
@@ -252,15 +252,17 @@ void test_another_thread_begins_a_stretch() {
   }
 }
 
-/// What was long before that counts, up to its last operation.
+/// A stretch that was long before that counts.
 void test_a_long_stretch_before_work_that_is_handed_over() {
   StretchGuess guess;
   int64_t now = 1'000'000;
   for (int round = 0; round < 3; ++round) {
     const Advice wanted = round < 2 ? Advice::none : Advice::wake_helpers;
     CHECK(guess.note_operation(now, now - 1'000, 1) == wanted);
-    for (int i = 0; i < 4; ++i)
-      CHECK(guess.note_operation(now += 41'000, now - 1'000, 1) == Advice::none);
+    for (int i = 0; i < 4; ++i) {
+      now += 41'000;
+      CHECK(guess.note_operation(now, now - 1'000, 1) == Advice::none);
+    }
     guess.note_handed_over(now += 40'000);
     CHECK(!guess.has_begun());
     now += 5'000'000;  // the worker's

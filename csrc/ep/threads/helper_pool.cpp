@@ -20,7 +20,7 @@ namespace ofl::ep {
 namespace {
 
 constexpr std::chrono::microseconds kSpin{50}, kVigil{2000};
-/// What a helper is roused for may begin when the loop that runs now ends.
+/// A roused helper waits so long. It is to share the loop after the one that runs now.
 constexpr std::chrono::microseconds kRousedSpin{300};
 constexpr int64_t kWorthWaking = 12;   // usual chunks: to wake a thread costs the time of some
 constexpr int64_t kAssistChunks = 50;  // by who must look after something else, too
@@ -118,7 +118,7 @@ struct HelperPool::Shared {
   std::atomic<int> vigils{0};       // a hint: how long to stay awake; orders nothing
   std::atomic<bool> in_use{false};  // by the one caller that has helpers
   std::atomic<int> standing_by{0};
-  std::atomic<int> roused{0};         // a hint: so many that wake next are to wait longer
+  std::atomic<int> roused{0};         // a hint: so many wait longer when they wake; orders nothing
   std::atomic<bool> is_ready{false};  // a hint: a helper is awake, and has a core; orders nothing
   std::mutex mutex;  // guards the fields below; what is atomic is also read without it
   std::condition_variable left;

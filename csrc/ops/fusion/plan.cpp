@@ -36,8 +36,8 @@ void FusionPlan::assign_buffers() {
   buffer_size_ = aligned(longest_tile() * item_size);
 }
 
-/// No kernel of the group writes these: FusionSpace::is_in_order() lets an input overlap an output
-/// only where both lie in one place, and no output repeats.
+/// No kernel of the group writes these inputs. FusionSpace::is_in_order() lets an input overlap an
+/// output only where both have the same place, and outputs do not repeat.
 void FusionPlan::place_repeated() {
   for (int i = 0; i < group_.size(); ++i) {
     FusionGroup::Member& kernel = group_.kernels_[i];

@@ -190,7 +190,7 @@ void Multiplier<T>::run_some(const BatchedProduct& plan, int64_t begin, int64_t 
   const auto a = lie_of<T>(first.a), b = lie_of<T>(first.b), out = lie_of<T>(first.out);
   const bool wanted = size_of(first.a.dtype) == sizeof(T) && a && b && out;
   if (first.m() == 1 && first.n() == 1 && run_dots(plan, begin, end)) return;
-  const bool special = first.m() == 1 || first.n() == 1 || is_symmetric(first);
+  const bool special = first.m() == 1 || first.n() == 1;
   if (!wanted || special || out->trans == kTrans || work(first) >= kCutWork) {
     for (int64_t i = begin; i < end; ++i) run_one(plan[i], nullptr);
     return;
@@ -202,7 +202,7 @@ void Multiplier<T>::run_some(const BatchedProduct& plan, int64_t begin, int64_t 
     Product p = plan[i];
     const int64_t stop = std::min(end, i + row.dim - i % row.dim);
     for (; i < stop; ++i) {
-      if (p.a.data == p.b.data && is_symmetric(p)) {  // x @ x[::-1].mT has one
+      if (is_symmetric(p)) {  // perhaps one alone, as in x @ x[::-1].mT
         run_in_thread(p);
       } else {
         routines_.gemm(kRowMajor, a->trans, b->trans, m, n, k, Routines::factor(one),

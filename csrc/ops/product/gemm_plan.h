@@ -109,7 +109,7 @@ void share(ep::HelperPool* helpers, int64_t count, double total, const Body& bod
 /// Up to `parts` parts, as many as there are rows and columns for. Of products that are exact.
 Grid cut(const Product& p, int64_t parts);
 
-/// Float32 additions of the least product that may be cut: some 30 us.
+/// The least work of a product that is cut, in float32 additions. It takes some 30 us.
 inline constexpr double kCutWork = 1.5 * kPieceWork;
 
 /// Parts of matrices are multiples of this: the rows that the routines' loops take at once.

@@ -35,18 +35,18 @@ class HostPace {
     between_ += (std::clamp<int64_t>(own, 0, kMostNs) - between_) / kSmoothing;
   }
   void end(int64_t now) {
-    if (is_shared_) shared_ended_ = now;
-    is_shared_ = false;
+    if (is_shareable_) shareable_ended_ = now;
+    is_shareable_ = false;
     began_ = 0;
     ended_ = now;
     small_ = 0;
   }
   /// The call that has begun does work that a helper could share.
-  void note_shared() { is_shared_ = true; }
-  /// When the call that has begun did so, and when the last one before it that was noted ended: 0
-  /// where there was none.
+  void note_shareable() { is_shareable_ = true; }
+  /// When the call that has begun did so.
   int64_t began() const { return began_; }
-  int64_t shared_ended() const { return shared_ended_; }
+  /// When the last call before it that a helper could share ended; 0: there was none.
+  int64_t shareable_ended() const { return shareable_ended_; }
   /// Small work that the thread does at once, as estimated: it is no own code either.
   void note_small(double ns) { small_ += static_cast<int64_t>(ns); }
 
@@ -59,8 +59,8 @@ class HostPace {
 
   int64_t began_ = 0;  // 0: not in a call
   int64_t ended_ = 0;  // 0: before the first
-  bool is_shared_ = false;
-  int64_t shared_ended_ = 0;
+  bool is_shareable_ = false;
+  int64_t shareable_ended_ = 0;
   int64_t small_ = 0, between_ = 0;
 };
 

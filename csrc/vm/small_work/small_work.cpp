@@ -38,7 +38,7 @@ bool SmallWork::stays_here(double cost, Company company, PacedCall& call, bool b
   const bool is_short = cost <= kAlonePart * most;
   const bool is_busy = is_short && call.note();
   if (is_short && !is_busy && company != Company::joinable) {
-    if (company == Company::divisible && cost > kSharedPart * most) note_shared(cost, helpers);
+    if (company == Company::divisible && cost > kSharedPart * most) note_shareable(cost, helpers);
     return true;
   }
   const double before = work_since_look_.load(std::memory_order_relaxed);
@@ -46,18 +46,19 @@ bool SmallWork::stays_here(double cost, Company company, PacedCall& call, bool b
   const bool stays = std::max(work, last) <= kAlonePart * most && (before == 0 || !is_busy);
   // The last look is to find all work counted once.
   if (stays || !by_parts) work_since_look_.store(work, std::memory_order_relaxed);
-  if (stays && company != Company::alone && cost > kSharedPart * most) note_shared(cost, helpers);
+  if (stays && company != Company::alone && cost > kSharedPart * most)
+    note_shareable(cost, helpers);
   return stays;
 }
 
-void SmallWork::note_shared(double cost, ep::HelperPool* helpers) {
+void SmallWork::note_shareable(double cost, ep::HelperPool* helpers) {
   if (!helpers || helpers->threads() < 2) return;
   HostPace& pace = HostPace::of_this_thread();
   const StretchGuess::Advice advice =
-      stretch_.note_operation(pace.began(), pace.shared_ended(), cost);
+      stretch_.note_operation(pace.began(), pace.shareable_ended(), cost);
   if (advice == StretchGuess::Advice::wake_helpers) helpers->rouse();
   if (advice == StretchGuess::Advice::let_helpers_go) helpers->let_go();
-  pace.note_shared();
+  pace.note_shareable();
 }
 
 }  // namespace ofl::vm

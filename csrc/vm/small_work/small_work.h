@@ -54,7 +54,7 @@ class SmallWork {
   /// Work of a host's device goes to a worker.
   void note_handed_over() {
     if (stretch_.has_begun()) {
-      stretch_.note_handed_over(HostPace::of_this_thread().shared_ended());
+      stretch_.note_handed_over(HostPace::of_this_thread().shareable_ended());
     }
   }
 
@@ -67,7 +67,7 @@ class SmallWork {
   static constexpr double kTinyPart = 0.01;
 
   /// `cost`: of an operation that is to stay, and that a helper could share.
-  void note_shared(double cost, ep::HelperPool* helpers);
+  void note_shareable(double cost, ep::HelperPool* helpers);
 
   const Board& board_;
   // Guesses: threads that issue at the same time spoil each other's.

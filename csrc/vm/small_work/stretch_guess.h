@@ -35,8 +35,8 @@ class StretchGuess {
   void note_look(int64_t now) {
     if (now - began_.load(std::memory_order_relaxed) >= kLongNs) end(now);
   }
-  /// An operation goes to a worker. What follows may wait for that, and tells nothing. `before` as
-  /// above; a stretch that is not long by then tells nothing either.
+  /// An operation goes to a worker. The next ones may wait for it, so their time tells nothing. What
+  /// was a long stretch until `before`, which is as above, counts.
   void note_handed_over(int64_t before) {
     const int64_t began = began_.load(std::memory_order_relaxed);
     if (began == 0) return;
@@ -68,9 +68,8 @@ class StretchGuess {
 
   void end(int64_t now) {
     const int64_t began = began_.exchange(0, std::memory_order_relaxed);
-    if (began == 0) return;  // another thread was here
     const double cost = cost_.exchange(0, std::memory_order_relaxed);
-    if (cost <= 0) return;  // or is here now
+    if (began == 0 || cost <= 0) return;  // another thread ends it, too
     const int64_t ns = now - began;
     const double each = static_cast<double>(ns) / cost;
     if (has_helpers()) {

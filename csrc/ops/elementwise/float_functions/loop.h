@@ -158,11 +158,11 @@ template <typename Many, typename T = typename Many::Element>
 void apply_spread(const char* in, intptr_t in_step, char* out, intptr_t out_step, intptr_t n,
                   intptr_t block, void* data) {
   constexpr intptr_t kBuffer = 256, kSize = sizeof(T);
+  const bool in_row = in_step == kSize, out_row = out_step == kSize;
   T values[kBuffer];
   for (intptr_t done = 0; done < n;) {
     intptr_t count = n - done < kBuffer ? n - done : kBuffer;
     if (count > block) count = block;
-    const bool in_row = in_step == kSize, out_row = out_step == kSize;
     if (!in_row) gather(in, in_step, values, count);
     const T* source = in_row ? reinterpret_cast<const T*>(in) : values;
     T* target = out_row ? reinterpret_cast<T*>(out) : values;
