@@ -35,8 +35,8 @@ class StretchGuess {
   void note_look(int64_t now) {
     if (now - began_.load(std::memory_order_relaxed) >= kLongNs) end(now);
   }
-  /// An operation goes to a worker. The next ones may wait for it, so their time tells nothing. What
-  /// was a long stretch until `before`, which is as above, counts.
+  /// An operation goes to a worker. The next ones may wait for it, so their time tells nothing.
+  /// What was a long stretch until `before`, which is as above, counts.
   void note_handed_over(int64_t before) {
     const int64_t began = began_.load(std::memory_order_relaxed);
     if (began == 0) return;
