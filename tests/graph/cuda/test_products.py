@@ -17,6 +17,12 @@ def whole(number, *shape):
     values = np.random.default_rng(number).integers(-2, 3, shape).astype("float32")
     return flow.tensor(values, device="cuda:0")
 
+def wholes(first, last):
+    "Each has its memory before x gives its own back: a copy allocates when it runs."
+    made = [whole(number, 8, 16) for number in range(first, last)]
+    flow.synchronize()
+    return made
+
 def chain(x, w, v):
     "Only x moves: all that is computed is larger than the result, so it is in the arena."
     y = flow.sort(x @ w, axis=0)
@@ -106,7 +112,7 @@ def test_operands_elsewhere_make_versions_of_the_graph(run_program: Run) -> None
     code = """
 run = compiled(chain, x, w, v)
 run(x, w, v)
-kept = [whole(number, 8, 16) for number in range(1, 6)]
+kept = wholes(1, 6)
 wanted = [chain(x, w, v) for x in kept]
 for number, x in enumerate(kept, 1):
     found, calls = launched(x, w, v)
@@ -170,7 +176,7 @@ assert sets > 4, graphs()
 def test_an_update_that_does_not_fit_makes_another_graph(run_program: Run) -> None:
     code = """
 run = compiled(chain, x, w, v)
-kept = [whole(number, 8, 16) for number in range(6)]
+kept = wholes(0, 6)
 for x in kept:
     wanted = chain(x, w, v)
     flow.synchronize()
@@ -190,7 +196,7 @@ def test_a_product_that_always_moves_leaves_the_graph(run_program: Run) -> None:
     code = """
 run = compiled(chain, x, w, v)
 run(x, w, v)
-kept = [whole(number, 8, 16) for number in range(14)]
+kept = wholes(0, 14)
 for x in kept:
     same(chain(x, w, v), run(x, w, v))
 seen = graphs()
@@ -211,7 +217,7 @@ def test_a_product_that_moves_now_and_then_stays(run_program: Run) -> None:
     code = """
 run = compiled(chain, x, w, v)
 run(x, w, v)
-kept = [whole(number, 8, 16) for number in range(16)]
+kept = wholes(0, 16)
 for number in range(80):
     x = kept[number // 5]
     same(chain(x, w, v), run(x, w, v))
