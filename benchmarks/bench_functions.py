@@ -21,7 +21,10 @@ OF_FLOATS = (
     *("cosh", "tan", "asin", "acos", "asinh", "acosh"),
 )
 NAMES = [f"float32 {name}" for name in OF_FLOATS]
-OF_DOUBLES = ("exp", "log", "sin", "cos", "pow", "exp2", "log2", "log10", "expm1", "log1p")
+OF_DOUBLES = (
+    *("exp", "log", "sin", "cos", "pow", "exp2", "log2", "log10", "expm1", "log1p"),
+    *("cbrt", "sinh", "atanh", "cosh", "asinh", "acosh"),
+)
 NAMES += [f"float64 {name}" for name in OF_DOUBLES]
 RANGES = dict.fromkeys(("asin", "acos", "atanh"), (0.01, 0.99)) | {"acosh": (1.01, 3)}
 SIZES = (1_000, 10_000, 1_000_000)

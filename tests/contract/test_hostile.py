@@ -19,7 +19,7 @@ from oneflow_lite.distributed import boxing, layout, placement, sbp
 from tests.support import IS_SANITIZED, ROOT
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-PROGRAM = ROOT / "tests/support/hostile_program.py"
+PROGRAM = ROOT / "tests/support/hostile/program.py"
 
 
 class Clears:

@@ -16,7 +16,7 @@ from oneflow_lite.graph import TraceError, plain_run, trace
 from oneflow_lite.graph.tracing import Result
 from oneflow_lite.graph.trees import mapped
 from tests.support.graphs.tracing import equal, leaves
-from tests.support.hostile_places import functions, good, positional
+from tests.support.hostile.places import functions, good, positional
 
 DATA = {
     "f": ([[2.0, 1.0], [1.0, 3.0]], [[5.0, -1.5], [-1.5, 2.25]], [[1.5, 0.25], [0.25, 0.75]]),

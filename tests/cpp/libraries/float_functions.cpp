@@ -1,5 +1,5 @@
 // The float32 and float64 loops of our own, and the check before they are used, for
-// tests/ops/elementwise/test_float_loops.py. `wide` is the bits of a vector, `function` a
+// tests/support/float_loops.py. `wide` is the bits of a vector, `function` a
 // FloatFunction, `size` the bytes of an element: 4 or 8.
 #include "ops/elementwise/float_functions/float_functions.h"
 

@@ -23,7 +23,10 @@ OF_FDLIBM = (
     *("cosh", "tan", "asin", "acos", "asinh", "acosh"),
 )
 OF_FLOATS = (*OF_NUMPY, "exp2", "log2", *OF_FDLIBM)
-OF_DOUBLES = ("exp", "log", "sin", "cos", "exp2", "log2", "log10", "expm1", "log1p")
+OF_DOUBLES = (
+    *("exp", "log", "sin", "cos", "exp2", "log2", "log10", "expm1", "log1p"),
+    *("cbrt", "sinh", "atanh", "cosh", "asinh", "acosh"),
+)
 NAMES = [f"{name} float32" for name in OF_FLOATS] + [f"{name} float64" for name in OF_DOUBLES]
 WITH_POWERS = [*NAMES, "pow float32", "pow float64"]
 FORMULAS_OF_NUMPY = [f"{name} float32" for name in OF_NUMPY]
@@ -83,11 +86,13 @@ def test_a_sample_of_the_inputs(name: str) -> None:
 @pytest.mark.parametrize("name", OF_DOUBLES)
 def test_a_sample_close_to_one_and_to_zero(name: str) -> None:
     """Logarithms have two formulas, which meet at 15/16 and at 1.0647, or about there. Sines have
-    four, which meet at 0.126, 0.855 and 2.426, and end at 105414350.
+    four, which meet at 0.126, 0.855 and 2.426, and end at 105414350. Those of exponentials meet at
+    0.3466, 1, 22 and 512, and their inverses at 2 and 2^28.
     """
     random = np.random.default_rng(8)
     ranges = ((0.9, 1.1), (-1e-3, 1e-3), (1e-310, 1e-307), (500, 800), (-800, -500))
-    for low, high in (*ranges, (-0.2, 0.2), (0.7, 0.9), (-3, 3), (-1e8, 1.1e8)):
+    ranges += ((-0.2, 0.2), (0.7, 0.9), (-3, 3), (-1e8, 1.1e8), (20, 24), (2e8, 3e8))
+    for low, high in ranges:
         x = random.uniform(low, high, 50_000)
         seen = function_of(f"{name} float64")(flow.tensor(x)).numpy()
         assert_same_bits(of_numpy(f"{name} float64", x), seen, low)

@@ -74,6 +74,25 @@ void add_of_doubles(FloatFunction function, const Add& add) {
     case FloatFunction::log1p:
       add({0x1p-54, 0x1p-29, 0x1.2bec4p-2, 0x1.a827ap-2, 1.0, 0x1p53, 0x1.fffffffffffffp1023});
       break;
+    case FloatFunction::cbrt: add({1.0}); break;
+    case FloatFunction::sinh:
+      add({0x1p-28, 0x1.62e43p-2, 0.4431471805599453, 1, 0x1.0a2b2p+0, 22, 512});
+      add({709.7827128, 710.4758601});
+      break;
+    case FloatFunction::cosh:
+      add({0x1p-55, 0x1.62e43p-2, 1, 4, 22, 512, 709.7827128, 710.4758601});
+      break;
+    // Where the sum of log1p reaches its limits, and powers of two.
+    case FloatFunction::atanh:
+      add({0x1p-28, 0.17157290785473278, 1.0 / 3, 0.5, 0.6, 7.0 / 9, 1});
+      break;
+    case FloatFunction::asinh:
+      add({0x1p-28, 0.35355346184781367, 0.75, 1.2374364375164546, 1.875, 2, 0x1.00001p1});
+      add({0x1p28, 0x1.00001p28});
+      break;
+    case FloatFunction::acosh:
+      add({1, 1.0606601955313368, 1.25, 1.5909899235675298, 2, 0x1p28});
+      break;
     case FloatFunction::sin:
     case FloatFunction::cos:
       add({0x1p-27, 0x1p-26, 0.126, 0.85546875, 0x1.368fdp1, 10, 1000, 105414350});
@@ -132,8 +151,20 @@ Bits thresholds(FloatFunction function) {
   return found;
 }
 
-/// The first numbers halfway between two multiples of the period that the range is reduced by; or
-/// where the rows of a table end.
+/// What the range is reduced by.
+double period_of(FloatFunction function, bool is_double) {
+  const int rows = is_double ? float_functions::kDoubleRows : float_functions::kExp2Rows;
+  switch (function) {
+    case FloatFunction::exp: return is_double ? kLn2 / rows : kLn2;
+    case FloatFunction::expm1:
+    case FloatFunction::sinh: return kLn2;
+    case FloatFunction::exp2: return 1.0 / rows;
+    case FloatFunction::cosh: return kLn2 / rows;
+    default: return kHalfPi;
+  }
+}
+
+/// The first numbers halfway between two multiples of the period; or where the rows of a table end.
 template <typename T>
 Bits ties(FloatFunction function) {
   constexpr bool is_double = sizeof(T) == sizeof(double);
@@ -154,9 +185,11 @@ Bits ties(FloatFunction function) {
     }
     return found;
   }
+  // Of numbers that are so large, log is called with the number.
   const bool is_of_large = function == FloatFunction::asinh || function == FloatFunction::acosh;
-  for (int i = 0; is_of_large && i <= float_functions::kLog2Rows; ++i) {
-    found.push_back(bits_of<T>(0.69921875 * 0x1p30) + (int64_t{i} << 19));
+  for (int i = 0; is_of_large && i <= (is_double ? kRows : float_functions::kLog2Rows); ++i) {
+    const int64_t row = int64_t{i} << (is_double ? 45 : 19);
+    found.push_back(bits_of<T>((is_double ? 0.6875 : 0.69921875) * 0x1p30) + row);
   }
   if (is_of_large) return found;
   for (int i = -126; function == FloatFunction::cbrt && i < 128; ++i) {
@@ -175,13 +208,10 @@ Bits ties(FloatFunction function) {
   for (int i = 1; has_angles && is_double && i < kTies; ++i) {  // where almost nothing is left
     found.push_back(bits_of<T>(i * kHalfPi));
   }
-  double period = kHalfPi;
-  if (function == FloatFunction::exp) period = is_double ? kLn2 / kRows : kLn2;
-  if (function == FloatFunction::expm1 || function == FloatFunction::sinh) period = kLn2;
-  if (function == FloatFunction::exp2) {
-    period = 1.0 / (is_double ? kRows : float_functions::kExp2Rows);
+  for (int i = 0; function == FloatFunction::sinh && is_double && i < kRows; ++i) {
+    found.push_back(bits_of<T>(22 + (i + 0.5) * kLn2 / kRows));  // from there on it is exp
   }
-  if (function == FloatFunction::cosh) period = kLn2 / float_functions::kExp2Rows;
+  const double period = period_of(function, is_double);
   for (int i = 0; i < kTies; ++i) found.push_back(bits_of<T>((i + 0.5) * period));
   for (int i = 1; function == FloatFunction::tan && i < kTies / 2; ++i) {
     for (const double near : {-0.6744, 0.0, 0.6744}) {
@@ -191,12 +221,43 @@ Bits ties(FloatFunction function) {
   return found;
 }
 
-std::vector<double> witnesses_of_doubles(FloatFunction function) {
+/// Of functions that call exp, expm1, log or log1p.
+std::vector<double> witnesses_of_callers(FloatFunction function) {
   switch (function) {
+    case FloatFunction::cosh:  // besides those of exp
+      return {0x1.176c86069f60dp-3, 0x1.fb225ab4fbeep-3,  0x1.f3688f9a23021p-3,
+              0x1.0b797e5660727p-2, 0x1.600d85b226567p-2, 0x1.97af4af441547p-2,
+              0x1.092029cdfcde2p-1};
+    case FloatFunction::sinh:
+      return {0x1.6e4909261a5ecp-3, 0x1.8eb7300bfa844p-3, 0x1.b61a4f5d36e6p-3,
+              0x1.f3ad68b67108p-3,  0x1.aa9fd5eb491dcp+0, 0x1.0c00fd5edf448p-4,
+              0x1.49826482068fp-4,  0x1.9697cc8dfccap-3,  0x1.c6ac09ce2fa2p-3,
+              0x1.101f3676bafcfp+2, 0x1.2b67ff2d4cad3p+3, 0x1.6b3f4bac7ffbap+4,
+              0x1.728eeadc75737p+4, 0x1.4983c8a207be5p+5, 0x1.05c87eee3e82ap+6,
+              0x1.7c23dcc82cc4ap+6, 0x1.87dfcdbc3804dp+6};
+    case FloatFunction::atanh:
+      return {0x1.677e4fcbb8fp-6, 0x1.90bcb34d5da2p-6, 0x1.ab0e1235c8733p-1};
+    case FloatFunction::asinh:
+      return {0x1.d0c11cc237fp-6,   0x1.2bb9c98a5c34p-4,  0x1.8bc4ab9f32f3p-3,
+              0x1.1819570ea55cp-2,  0x1.213d9410b2727p+0, 0x1.5565e1a361e5cp+1,
+              0x1.564e4ec708cdap+1, 0x1.9e13a7bcb2bb7p+5};
+    case FloatFunction::acosh:
+      return {0x1.014df1d031ff2p+0, 0x1.01f582d72adacp+0, 0x1.038453a0202f2p+0,
+              0x1.0410fb8937ac4p+0, 0x1.704495797341fp+0, 0x1.02003d94c0a36p+1,
+              0x1.04f52dcfaf154p+1, 0x1.b2d62c99c7ccfp+3};
+    default: return {};
+  }
+}
+
+std::vector<double> witnesses_of_doubles(FloatFunction function) {
+  std::vector<double> found = witnesses_of_callers(function);
+  switch (function) {
+    case FloatFunction::cosh:
     case FloatFunction::exp:
-      return {0x1.1a05c38f1485ep+0, 0x1.8677089651f22p+4, 0x1.5af7e0b816bc5p+0,
-              0x1.5e2d020d3cb8bp+0, 0x1.3b132d2df8623p-1, 0x1.67f70a891498cp+2,
-              0x1.db1f04cf9c19dp+4, 0x1.3808be176f023p+4};
+      found.insert(found.end(), {0x1.1a05c38f1485ep+0, 0x1.8677089651f22p+4, 0x1.5af7e0b816bc5p+0,
+                                 0x1.5e2d020d3cb8bp+0, 0x1.3b132d2df8623p-1, 0x1.67f70a891498cp+2,
+                                 0x1.db1f04cf9c19dp+4, 0x1.3808be176f023p+4});
+      return found;
     case FloatFunction::log:
       return {0x1.49c7b6b815fc2p+1, 0x1.a7fd5eb348be9p+1, 0x1.07ede151637efp+1,
               0x1.5bd7dda9582d5p-1, 0x1.0c64a1edc5f3fp+0, 0x1.0f9b23305fa10p+0,
@@ -224,7 +285,7 @@ std::vector<double> witnesses_of_doubles(FloatFunction function) {
           0x1.fb4efe9e8c24ap-4, 0x1.5d938e579fbc7p+3, 0x1.72127aa6bbf3p+0,  0x1.de03f4ed32afap+2,
           0x1.547366aab6caap+3, 0x1.e987fb20bb2a7p-3, 0x1.55a6cbd4cd1fp-1,  0x1.850f367c4b564p+0,
           0x1.afef0cfbaf6f6p+0, 0x1.83ace8c9a249p+0,  0x1.a12509169667fp+0, 0x1.ef53a41922232p+2};
-    default: return {};
+    default: return found;
   }
 }
 

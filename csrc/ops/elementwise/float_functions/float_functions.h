@@ -44,7 +44,13 @@ inline constexpr bool has_own_loop(FloatFunction function, DType dtype) {
     case FloatFunction::log2:
     case FloatFunction::log10:
     case FloatFunction::expm1:
-    case FloatFunction::log1p: return dtype == DType::f64;
+    case FloatFunction::log1p:
+    case FloatFunction::cbrt:
+    case FloatFunction::sinh:
+    case FloatFunction::atanh:
+    case FloatFunction::cosh:
+    case FloatFunction::asinh:
+    case FloatFunction::acosh: return dtype == DType::f64;
     default: return false;
   }
 }

@@ -1,10 +1,14 @@
-// Float64 expm1 and log1p with the bits of C libraries that have fdlibm's formulas
-// (licenses/fdlibm.txt), compiled for processors with fused operations, as glibc has from 2.39 on
-// and in updates from 2.34 on. For regions that are compiled for AVX2.
+// Float64 expm1, log1p, sinh, cosh, atanh, asinh, acosh and cbrt with the bits of C libraries that
+// have these formulas, as glibc 2.36 has: fdlibm's (licenses/fdlibm.txt), and for cbrt one step of
+// Halley's method from a polynomial. For regions that are compiled for AVX2.
 //
-// The functions are as in library_functions.h.
+// expm1 and log1p have the bits of glibc's versions for processors with fused operations, which it
+// has from 2.39 on and in updates from 2.34 on. In the formulas of the others no product and sum
+// are fused, but in expm1, log1p, exp and log (double_functions.h), which they call. The functions
+// are as in library_functions.h.
 #pragma once
 
+#include "ops/elementwise/float_functions/formulas/double_functions.h"
 #include "ops/elementwise/float_functions/formulas/doubles256.h"
 
 namespace ofl::ops::float_functions {
@@ -48,7 +52,6 @@ struct DoubleExpm1 {
     return V::select(is_0, of_0, result);
   }
 
- private:
   /// Of k = 0.
   static OFL_INLINE Floats of_near(Floats x) {
     const Floats half_x = V::multiply(V::all(0.5), x), square = V::multiply(x, half_x);
@@ -56,6 +59,7 @@ struct DoubleExpm1 {
     return V::subtract(x, V::fused_less(x, e, square));
   }
 
+ private:
   /// Of a polynomial p of r^2 / 2: (p - t) / (6 - r t), with t = 3 - p r / 2.
   static OFL_INLINE Floats quotient(Floats r, Floats half_r, Floats square) {
     const auto terms = [&](double c0, double c1) {
@@ -149,6 +153,193 @@ struct DoubleLog1p {
     p = V::fused(V::multiply(square, fourth),
                  terms(1.531383769920937332e-01, 1.479819860511658591e-01), p);
     return V::multiply(s, V::add(half_square, p));
+  }
+};
+
+/// A function of double_functions.h. Its places in tables go through memory, as in DoubleBlocks.
+template <typename Function>
+OFL_INLINE Doubles256::Floats by_table(Doubles256::Floats x) {
+  alignas(32) int64_t at[Doubles256::kLanes];
+  Doubles256::store(at, Function::at(x));
+  asm("" : "+m"(at));
+  return Function::of(x, at);
+}
+
+/// Of t = e^|x| - 1: (t + t / (t + 1)) / 2, with the sign of x. From 22 on it is e^|x| / 2.
+struct DoubleSinh {
+  using V = Doubles256;
+  using Floats = V::Floats;
+
+  static OFL_INLINE Floats are_plain(Floats x) { return V::less(V::magnitude(x), V::all(512.0)); }
+
+  static OFL_INLINE Floats of(Floats x) {
+    const Floats size = V::magnitude(x), half = V::with_sign(V::all(0.5), x);
+    const Floats is_large = V::at_most(V::all(22.0), size);
+    Floats sum = size;
+    if (!V::is_all(is_large)) sum = of_usual(size);
+    if (V::is_any(is_large)) sum = V::select(is_large, by_table<DoubleExp>(size), sum);
+    return V::select(V::less(size, V::all(0x1p-28)), x, V::multiply(half, sum));
+  }
+
+ private:
+  static OFL_INLINE Floats of_usual(Floats size) {
+    const Floats one = V::all(1.0), is_small = V::less(size, one), t = DoubleExpm1::of(size);
+    const Floats quotient = V::divide(V::select(is_small, V::multiply(t, t), t), V::add(t, one));
+    return V::select(is_small, V::subtract(V::multiply(V::all(2.0), t), quotient),
+                     V::add(t, quotient));
+  }
+};
+
+/// (t + 1 / t) / 2 of t = e^|x|. Near 0, of t = e^|x| - 1: 1 + t^2 / (2 (1 + t)). From 22 on the
+/// library leaves 1 / t out, which is below half a unit in the last place of t.
+struct DoubleCosh {
+  using V = Doubles256;
+  using Floats = V::Floats;
+
+  static OFL_INLINE Floats are_plain(Floats x) { return DoubleSinh::are_plain(x); }
+
+  static OFL_INLINE Floats of(Floats x) {
+    const Floats one = V::all(1.0), half = V::all(0.5), size = V::magnitude(x);
+    const Floats is_small = V::less(size, V::all(0x1.62e43p-2));
+    const Floats power = V::is_all(is_small) ? one : by_table<DoubleExp>(size);
+    const Floats t = V::is_any(is_small) ? DoubleExpm1::of_near(size) : one, sum = V::add(one, t);
+    const Floats above = V::select(is_small, V::multiply(t, t), half);
+    const Floats below = V::select(is_small, V::add(sum, sum), power);
+    const Floats first = V::select(is_small, one, V::multiply(half, power));
+    return V::add(first, V::divide(above, below));
+  }
+};
+
+/// log(1 + 2 |x| / (1 - |x|)) / 2, with the sign of x.
+struct DoubleAtanh {
+  using V = Doubles256;
+  using Floats = V::Floats;
+
+  static OFL_INLINE Floats are_plain(Floats x) { return V::less(V::magnitude(x), V::all(1.0)); }
+
+  static OFL_INLINE Floats of(Floats x) {
+    const Floats one = V::all(1.0), size = V::magnitude(x), twice = V::add(size, size);
+    const Floats is_small = V::less(size, V::all(0.5));
+    const Floats above = V::select(is_small, V::multiply(twice, size), twice);
+    const Floats quotient = V::divide(above, V::subtract(one, size));
+    const Floats log = DoubleLog1p::of(V::select(is_small, V::add(twice, quotient), quotient));
+    const Floats half = V::with_sign(V::all(0.5), x);
+    return V::select(V::less(size, V::all(0x1p-28)), x, V::multiply(half, log));
+  }
+};
+
+/// log(x) where the mask is set, and elsewhere log(1 + x).
+OFL_INLINE Doubles256::Floats log_of(Doubles256::Floats is_log, Doubles256::Floats x) {
+  using V = Doubles256;
+  V::Floats log = x;
+  if (V::is_any(is_log)) {
+    log = by_table<DoubleLog>(x);
+    if (V::is_all(is_log)) return log;
+  }
+  return V::select(is_log, log, DoubleLog1p::of(x));
+}
+
+constexpr double kDoubleLn2 = 6.93147180559945286227e-01;
+
+/// With s = sqrt(1 + x^2) and the sign of x: log(1 + |x| + x^2 / (1 + s)). Above 2 it is
+/// log(2 |x| + 1 / (s + |x|)), and above 2^28 log(|x|) + ln 2. The library looks at the upper 32
+/// bits of |x| alone, so above is from 0x1.00001p1 and from 0x1.00001p28 on.
+struct DoubleAsinh {
+  using V = Doubles256;
+  using Floats = V::Floats;
+
+  static OFL_INLINE Floats are_plain(Floats x) {
+    return V::at_most(V::magnitude(x), V::all(0x1.fffffffffffffp1023));
+  }
+
+  static OFL_INLINE Floats of(Floats x) {
+    const Floats one = V::all(1.0), size = V::magnitude(x), square = V::multiply(size, size);
+    const Floats is_log = V::at_most(V::all(0x1.00001p1), size);
+    const Floats is_large = V::at_most(V::all(0x1.00001p28), size);
+    const Floats root = V::square_root(V::add(one, square));
+    const Floats above = V::select(is_log, one, square);
+    const Floats quotient = V::divide(above, V::add(root, V::select(is_log, size, one)));
+    const Floats first = V::select(is_log, V::add(size, size), size);
+    const Floats log = log_of(is_log, V::select(is_large, size, V::add(first, quotient)));
+    const Floats result = V::add(log, V::keep(is_large, V::all(kDoubleLn2)));
+    return V::select(V::less(size, V::all(0x1p-28)), x, V::with_sign(result, x));
+  }
+};
+
+/// With t = x - 1: log(1 + t + sqrt(2 t + t^2)). Above 2 it is
+/// log(2 x - 1 / (x + sqrt(x^2 - 1))), and from 2^28 log(x) + ln 2.
+struct DoubleAcosh {
+  using V = Doubles256;
+  using Floats = V::Floats;
+
+  static OFL_INLINE Floats are_plain(Floats x) {
+    return V::both(V::at_most(V::all(1.0), x), V::at_most(x, V::all(0x1.fffffffffffffp1023)));
+  }
+
+  static OFL_INLINE Floats of(Floats x) {
+    const Floats one = V::all(1.0), twice = V::add(x, x), t = V::subtract(x, one);
+    const Floats is_log = V::less(V::all(2.0), x), is_large = V::at_most(V::all(0x1p28), x);
+    const Floats above_2 = V::subtract(V::multiply(x, x), one);
+    const Floats up_to_2 = V::add(V::add(t, t), V::multiply(t, t));
+    const Floats root = V::square_root(V::select(is_log, above_2, up_to_2));
+    const Floats usual = V::subtract(twice, V::divide(one, V::add(x, root)));
+    const Floats argument = V::select(is_log, usual, V::add(t, root));
+    const Floats log = log_of(is_log, V::select(is_large, x, argument));
+    return V::add(log, V::keep(is_large, V::all(kDoubleLn2)));
+  }
+};
+
+/// The root of m, from 1/2 to 1, times that of a power of two.
+struct DoubleCbrt {
+  using V = Doubles256;
+  using Floats = V::Floats;
+  using Ints = V::Ints;
+
+  static OFL_INLINE Floats are_plain(Floats x) {
+    const Floats size = V::magnitude(x);
+    const Floats normal = V::both(V::at_most(V::all(0x1p-1022), size),
+                                  V::at_most(size, V::all(0x1.fffffffffffffp1023)));
+    return V::either(normal, V::equal(x, V::all(0.0)));
+  }
+
+  static OFL_INLINE Floats of(Floats x) {
+    constexpr int64_t kFraction = (int64_t{1} << 52) - 1, kHalf = int64_t{0x3fe} << 52;
+    const Floats two = V::all(2.0);
+    const Ints bits = V::as_ints(V::magnitude(x));
+    const Floats exponent = V::subtract(V::exponents(bits), V::all(1022.0));
+    const Floats m =
+        V::as_floats(V::add(V::bits_and(bits, V::all_bits(kFraction)), V::all_bits(kHalf)));
+    // The factor is a little above 1/3, so that no third of a multiple of 3 is too small.
+    const Floats third = V::truncate(V::multiply(exponent, V::all(0x1.5555555555556p-2)));
+    const Floats remainder = V::subtract(exponent, V::multiply(V::all(3.0), third));
+    const Floats u = first_guess(m), cube = V::multiply(V::multiply(u, u), u);
+    const Floats above = V::multiply(u, V::add(cube, V::multiply(two, m)));
+    const Floats below = V::add(V::multiply(two, cube), m);
+    const Floats root = V::multiply(V::divide(above, below), factor(remainder));
+    // The sum has the third in its low bits.
+    const Ints power = V::left<52>(V::as_ints(V::add(third, V::all(0x1.8p52))));
+    const Floats scaled = V::as_floats(V::add(V::as_ints(root), power));
+    return V::select(V::equal(x, V::all(0.0)), x, V::with_sign(scaled, x));
+  }
+
+ private:
+  static OFL_INLINE Floats first_guess(Floats m) {
+    Floats r = V::all(0.145263899385486367);
+    for (const double term : {0.784932344976639262, 1.83469277483613086, 2.44693122563534430,
+                              2.11499494167371287, 1.50819193781584896}) {
+      r = V::subtract(V::all(term), V::multiply(r, m));
+    }
+    return V::add(V::all(0.354895765043919860), V::multiply(r, m));
+  }
+
+  /// 2^(r / 3), for r from -2 to 2.
+  static OFL_INLINE Floats factor(Floats r) {
+    constexpr double kRoot2 = 1.2599210498948731648, kRoot4 = 1.5874010519681994748;
+    const Floats one = V::all(1.0), size = V::magnitude(r);
+    const Floats is_1 = V::equal(size, one), is_0 = V::less(size, one);
+    const Floats up = V::select(is_1, V::all(kRoot2), V::all(kRoot4));
+    const Floats down = V::select(is_1, V::all(1.0 / kRoot2), V::all(1.0 / kRoot4));
+    return V::select(is_0, one, V::select(V::less(r, V::all(0.0)), down, up));
   }
 };
 

@@ -26,6 +26,7 @@ struct Doubles256 {
   static OFL_INLINE Floats subtract(Floats a, Floats b) { return _mm256_sub_pd(a, b); }
   static OFL_INLINE Floats multiply(Floats a, Floats b) { return _mm256_mul_pd(a, b); }
   static OFL_INLINE Floats divide(Floats a, Floats b) { return _mm256_div_pd(a, b); }
+  static OFL_INLINE Floats square_root(Floats x) { return _mm256_sqrt_pd(x); }
   static OFL_INLINE Floats largest(Floats a, Floats b) { return _mm256_max_pd(a, b); }
   /// a * b + c, rounded once.
   static OFL_INLINE Floats fused(Floats a, Floats b, Floats c) { return _mm256_fmadd_pd(a, b, c); }

@@ -1,4 +1,4 @@
-"""Calls every public function with arguments that work against it: ``hostile_program.py KIND``.
+"""Calls every public function with arguments that work against it: ``program.py KIND``.
 
 KIND is ``objects`` (their conversions change other arguments, lie, raise, call again), ``cycles``
 (lists that contain themselves, lists nested too deeply) or ``sizes`` (results no host can hold).
@@ -22,7 +22,7 @@ import numpy as np
 
 import oneflow_lite as flow
 from tests.support import IS_SANITIZED
-from tests.support.hostile_places import Place, places, square
+from tests.support.hostile.places import Place, places, square
 
 LIMIT_S = 20  # of one call
 MORE_ADDRESSES = 3 << 29  # than the program itself takes

@@ -1,0 +1,1 @@
+"""A program that calls every public function with arguments that work against it."""
