@@ -324,3 +324,38 @@ with np.errstate(all="ignore"):
         text = chosen[name]
         assert text.startswith("NumPy's loop: ours for "), name
         assert " has other bits at " in text, name
+
+
+@pytest.mark.skipif(_C.widest_cpu_isa() == "baseline", reason="the processor has no AVX2")
+@pytest.mark.skipif(not has_numpys_avx2(), reason="NumPy's loops have other names")
+def test_a_library_without_fused_operations(
+    run_program: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """glibc has code for processors without them, too. Few of its results are others: of cosh one
+    in 10 000.
+    """
+    features = ("FMA", "FMA4", "FMA_Usable", "AVX2", "AVX2_Usable")  # of any release
+    without = ",".join(f"-{feature}" for feature in features)
+    monkeypatch.setenv("NPY_DISABLE_CPU_FEATURES", beyond_avx2())
+    monkeypatch.setenv("GLIBC_TUNABLES", f"glibc.cpu.hwcaps={without}")
+    compare = f"names = {OF_DOUBLES}\n"
+    compare += """
+random = np.random.default_rng(0)
+with np.errstate(all="ignore"):
+    for name in names:
+        for x in (random.uniform(0, 1, 1 << 18), random.uniform(-30, 30, 1 << 17)):
+            x = 1 + abs(x) if name == "acosh" else x
+            wanted, seen = getattr(np, name)(x), getattr(flow, name)(flow.tensor(x)).numpy()
+            assert wanted.tobytes() == seen.tobytes(), name
+"""
+    code = f"import numpy as np, oneflow_lite as flow\n{INFO}\n{compare}"
+    done = run_program(code, cpu_isa="avx2")
+    assert done.returncode == 0, done.stderr
+    library, version = platform.libc_ver()
+    number = tuple(map(int, version.split("."))) if library == "glibc" else (0, 0)
+    if not (2, 28) <= number <= (2, 40):
+        return
+    chosen = choices(done.stdout)
+    for name in ("exp", "log", "log2", "expm1", "log1p", "sinh", "cosh", "atanh", "asinh", "acosh"):
+        text = chosen[f"{name} float64"]
+        assert text.startswith("NumPy's loop: ours for avx2 has other bits at "), (name, text)

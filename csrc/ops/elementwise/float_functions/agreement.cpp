@@ -151,7 +151,7 @@ Bits thresholds(FloatFunction function) {
   return found;
 }
 
-/// What the range is reduced by.
+/// Arguments are reduced by multiples of this.
 double period_of(FloatFunction function, bool is_double) {
   const int rows = is_double ? float_functions::kDoubleRows : float_functions::kExp2Rows;
   switch (function) {
