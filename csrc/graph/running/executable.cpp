@@ -8,6 +8,7 @@
 #include "graph/running/kernels_ahead.h"
 #include "graph/running/segment_run.h"
 #include "graph/running/steps/issue_step.h"
+#include "ops/pieces.h"
 #include "tensor/fusion/begin.h"
 #include "tensor/submit.h"
 
@@ -52,9 +53,10 @@ Executable::Executable(vm::VirtualMachine& machine, std::string name, const Prog
       lowered_(std::make_shared<const Lowered>(lowered_for(machine, program, options))) {
   for (const Step& step : lowered_->steps) {
     cost_ += step.cost;
-    has_large_steps_ =
-        has_large_steps_ || (step.kind == Step::Kind::loops &&
-                             pays_on_host(machine.options(), step.cost, step.loops->args));
+    if (step.kind != Step::Kind::loops) continue;
+    const bool is_large = pays_on_host(machine.options(), step.cost, step.loops->args);
+    has_large_steps_ = has_large_steps_ || is_large;
+    has_shareable_steps_ = has_shareable_steps_ || step.cost >= ops::kShareWork;
   }
   for (int64_t i = 0; i < lowered_->input_count; ++i) {
     if (lowered_->bases[i].is_written) written_inputs_.push_back(i);
@@ -169,7 +171,8 @@ bool Executable::may_run_here(vm::PacedCall& paced) const {
   if (!may_choose) return false;
   if (options_.mode == RunMode::here || machine_.is_small(cost_)) return inline_run();
   if (has_large_steps_) return false;
-  const vm::Company company = is_grouped() ? vm::Company::joinable : vm::Company::alone;
+  const vm::Company ungrouped = has_shareable_steps_ ? vm::Company::divisible : vm::Company::alone;
+  const vm::Company company = is_grouped() ? vm::Company::joinable : ungrouped;
   return machine_.stays_here(cost_, company, paced, true) && inline_run();
 }
 

@@ -133,7 +133,8 @@ class Executable {
   const std::shared_ptr<const Lowered> lowered_;
   std::vector<int64_t> written_inputs_;
   double cost_ = 0;
-  bool has_large_steps_ = false;  // some step may begin a group
+  bool has_large_steps_ = false;      // some step may begin a group
+  bool has_shareable_steps_ = false;  // a helper that is awake takes a part of some step
   mutable std::once_flag is_planned_;
   mutable std::unique_ptr<InlineRun> inline_run_;
   mutable std::once_flag is_scheduled_;

@@ -8,6 +8,7 @@
 #include "graph/running/frame.h"
 #include "graph/running/steps/step_args.h"
 #include "graph/running/steps/step_records.h"
+#include "ops/pieces.h"
 
 namespace ofl::graph {
 
@@ -71,7 +72,8 @@ InlineRun::InlineRun(const std::shared_ptr<const Lowered>& program)
       for (const GivenScalar& given : step.given) {
         scalar_patches_.push_back({&args.scalars[given.place], given.slot});
       }
-      kernel.is_one_call = args.kernel == ops::KernelId::elementwise && ops::is_one_call(args);
+      kernel.is_one_call = args.kernel == ops::KernelId::elementwise && ops::is_one_call(args) &&
+                           step.cost < ops::kShareWork;
     }
     kernels_.push_back(kernel);
   }

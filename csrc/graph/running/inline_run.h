@@ -34,7 +34,7 @@ class InlineRun {
   struct Kernel {
     ops::LoopArgs* loops = nullptr;  // or:
     ops::ArrayArgs* arrays = nullptr;
-    bool is_one_call = false;  // of a loop
+    bool is_one_call = false;  // of a loop that no helper shares
 
     void run() const {
       if (is_one_call) return ops::call_once(*loops);
