@@ -6,7 +6,7 @@ A checker that knows nothing of the planner looks at each plan (support/graphs/p
 
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -286,3 +286,22 @@ def test_a_process_leaves_with_runs_in_flight(device: str, how: str) -> None:
     command = [sys.executable, "-c", LEAVING, device, how]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (0, "left\n", "")
+
+
+def test_steps_that_helpers_share_have_the_bits_of_one_thread(
+    run_program: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    """Each result is looked at: runs stay in the calling thread, and helpers wake up for them."""
+    code = """
+import numpy as np, oneflow_lite as flow
+x = flow.tensor(np.random.default_rng(0).uniform(0.1, 2, 100_003).astype("float32"))
+work = flow.jit(lambda x: [flow.sin(x) + x])
+with flow.flags(num_threads=1):
+    wanted = [y.numpy().tobytes() for y in work(x)]
+with flow.flags(num_threads=3):
+    for _ in range(200):
+        assert [y.numpy().tobytes() for y in work(x)] == wanted
+assert work.report()["runs"][0]["runs"]["inline"] > 0, work.report()["runs"][0]["runs"]
+"""
+    done = run_program(code, inline="50us", fusion="1")
+    assert done.returncode == 0, done.stderr
