@@ -36,7 +36,7 @@ class StretchGuess {
     if (now - began_.load(std::memory_order_relaxed) >= kLongNs) end(now);
   }
   /// An operation goes to a worker. The next ones may wait for it, so their time tells nothing.
-  /// What was a long stretch until `before`, which is as above, counts.
+  /// A stretch that was long by `before` (as above) counts.
   void note_handed_over(int64_t before) {
     const int64_t began = began_.load(std::memory_order_relaxed);
     if (began == 0) return;
