@@ -138,10 +138,10 @@ void conv2d_input_gradient_kernel(const ArrayArgs& args);
 /// attr as above. An element is summed by images, y and x of the results.
 void conv2d_weight_gradient_kernel(const ArrayArgs& args);
 
-/// How many products these sum, by the shapes of inputs and output.
-double conv2d_products(const Dims* const* shapes);
-double conv2d_input_gradient_products(const Dims* const* shapes);
-double conv2d_weight_gradient_products(const Dims* const* shapes);
+/// What these take, in float32 additions, by the shapes of inputs and output.
+double conv2d_work(const Dims* const* shapes);
+double conv2d_input_gradient_work(const Dims* const* shapes);
+double conv2d_weight_gradient_work(const Dims* const* shapes);
 
 /// out = the images in[0], (n, c, y, x) or (n, c / 16, y, x, 16), in the other layout, or the same.
 void layout_transform_kernel(const ArrayArgs& args);

@@ -80,8 +80,8 @@ enum class Makes : uint8_t { given, computed };
 
 /// How helpers may share an array kernel's work: not at all; by lanes along axis attr[0]; the same,
 /// or by places along the axis of all but the first input; by the places of index arrays; by the
-/// elements of the second input; by its columns.
-enum class Division : uint8_t { none, lanes, along, places, queries, columns };
+/// elements of the second input; by its columns; as the kernel divides it itself.
+enum class Division : uint8_t { none, lanes, along, places, queries, columns, own };
 
 /// The functions of a kernel of loops.
 struct LoopForm {
@@ -102,7 +102,7 @@ struct ArrayForm {
   /// As a rule, its result is looked at before the thread has other work.
   bool is_awaited = false;
   /// What the row's cost is of, where the call does not say: of the shapes of inputs and outputs.
-  /// Null: the elements of the largest operand.
+  /// Null: the elements of the largest operand. Where it is additions, the row's cost is 1.
   double (*count)(const Dims* const* shapes) = nullptr;
 };
 

@@ -85,6 +85,10 @@ Cuts cut_columns(const ArrayArgs& args, int) {
   return cuts;
 }
 
+bool is_cut_here(Division division) {
+  return division != Division::none && division != Division::own;
+}
+
 Cuts choose_cuts(const ArrayArgs& args) {
   const int threads = args.helpers->threads();
   switch (args.form().division) {
@@ -93,7 +97,8 @@ Cuts choose_cuts(const ArrayArgs& args) {
     case Division::places: return cut_places(args, threads);
     case Division::queries: return cut_queries(args, threads);
     case Division::columns: return cut_columns(args, threads);
-    case Division::none: break;
+    case Division::none:
+    case Division::own: break;
   }
   return whole(args);
 }
@@ -123,7 +128,7 @@ void run_pieces(const ArrayArgs& args, const Cuts& cuts) {
 }  // namespace
 
 void run(const ArrayArgs& args) {
-  if (args.form().division != Division::none && is_divisible(args.helpers, args.work)) {
+  if (is_cut_here(args.form().division) && is_divisible(args.helpers, args.work)) {
     const Cuts cuts = choose_cuts(args);
     if (cuts[args.size() - 1] >= 0) {
       try {

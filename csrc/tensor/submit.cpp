@@ -50,14 +50,11 @@ double work_of(const LoopPlan& plan, const ops::LoopArgs& args) {
 }
 double work_of(const ArrayPlan&, const ops::ArrayArgs& args) { return args.work; }
 
-/// Says who helps a kernel that runs in this thread. No loop of that size is worth a wake, but a
-/// helper may be awake; awaited arrays may take several times as long.
-void set_helpers(ops::LoopArgs& args, double work, const Tensor& output) {
-  if (work >= ops::kShareWork) args.helpers = output.storage->state().device.helpers();
-}
-void set_helpers(ops::ArrayArgs& args, double work, const Tensor& output) {
-  const bool is_long = work >= ops::kSplitWork;
-  args.helpers = is_long ? output.storage->state().device.helpers() : nullptr;
+/// Says who helps a kernel that runs in this thread. Most are too short to wake a helper for, but
+/// one may be awake; awaited arrays may take several times as long.
+template <typename Args>
+void set_helpers(Args& args, double work, const Tensor& output) {
+  args.helpers = work >= ops::kShareWork ? output.storage->state().device.helpers() : nullptr;
 }
 
 /// Bytes of memory that the call will allocate.
@@ -75,7 +72,9 @@ vm::Company company_of(const Issuer& issuer, const LoopPlan& plan) {
   return is_joinable ? vm::Company::joinable : vm::Company::divisible;
 }
 vm::Company company_of(const Issuer&, const ArrayPlan& plan) {
-  return ops::info(plan.kernel).arrays.is_awaited ? vm::Company::awaited : vm::Company::alone;
+  const ops::ArrayForm& form = ops::info(plan.kernel).arrays;
+  if (form.is_awaited) return vm::Company::awaited;
+  return form.division == ops::Division::none ? vm::Company::alone : vm::Company::divisible;
 }
 
 /// Groups tell memories by their storages.

@@ -122,8 +122,12 @@ ep::Crowding* Worker::crowding() const {
 /// longer work it checks whether another process has had this thread's core meanwhile.
 bool Worker::run_round(bool stopping) {
   std::unique_lock<std::mutex> baton(work_.baton(), std::try_to_lock);
-  for (int64_t since = now_ns(); !baton && now_ns() - since < kSpinNs;) {
-    if (board_.assist()) since = now_ns();
+  int64_t spin_ns = kSpinNs;
+  for (int64_t since = now_ns(); !baton && now_ns() - since < spin_ns;) {
+    if (board_.assist()) {
+      since = now_ns();
+      spin_ns = ep::HelperPool::kAwakeNs;
+    }
     pause_briefly();
     (void)baton.try_lock();
   }

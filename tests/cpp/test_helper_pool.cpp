@@ -258,17 +258,47 @@ void test_the_caller_begins_at_the_front() {
   }
 }
 
-void test_who_is_roused_goes_back_to_sleep() {
+/// Too few chunks to wake anybody; true: a helper has taken one.
+bool is_shared_by_a_helper(HelperPool& pool) {
+  const auto caller = std::this_thread::get_id();
+  std::atomic<bool> shared{false};
+  pool.parallel_for(8, [&](int64_t) {
+    if (std::this_thread::get_id() != caller) shared = true;
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  });
+  return shared;
+}
+
+void test_who_is_roused_helps_and_goes_back_to_sleep() {
   TestedPool pool(2);
-  CHECK(!pool.is_helped());
+  CHECK(!pool.is_helped() && !is_shared_by_a_helper(pool));
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  const auto in_time = [&] { return std::chrono::steady_clock::now() < end; };
   for (int round = 0; round < 20; ++round) {
-    // It may be asleep again before anybody looks.
-    while (!pool.is_helped() && std::chrono::steady_clock::now() < end) pool.rouse();
-    CHECK(every_chunk_once(pool, 8));  // too few to wake anybody
-    while (pool.is_helped() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    do {
+      round % 2 == 0 ? pool.rouse() : pool.rouse_again();
+    } while (!is_shared_by_a_helper(pool) && in_time());
+    while (pool.is_helped() && in_time()) std::this_thread::yield();  // without another job
   }
-  CHECK(std::chrono::steady_clock::now() < end);
+  CHECK(in_time());
+}
+
+/// A helper that is awake and does not come is not counted on again by rouse_again().
+void test_helpers_that_are_let_go_are_not_called_while_they_are_awake() {
+  TestedPool pool(2);
+  const HelperPool::Vigil vigil(pool);  // awake for longer
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  const auto in_time = [&] { return std::chrono::steady_clock::now() < end; };
+  bool seen = false;
+  while (!seen && in_time()) {
+    do {
+      pool.rouse();
+    } while (!is_shared_by_a_helper(pool) && in_time());
+    pool.let_go();
+    pool.rouse_again();
+    seen = !pool.is_helped();
+  }
+  CHECK(seen);
 }
 
 void test_nobody_is_roused_for_one_thread_or_where_threads_come_late() {
@@ -278,7 +308,9 @@ void test_nobody_is_roused_for_one_thread_or_where_threads_come_late() {
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
   while (std::chrono::steady_clock::now() < end) {
     single.rouse();
+    single.rouse_again();
     crowded.rouse();
+    crowded.rouse_again();
     CHECK(!single.is_helped() && !crowded.is_helped());
   }
 }
@@ -386,7 +418,8 @@ int main() {
   test_who_stands_by_keeps_helpers_asleep();
   test_who_stands_down_leaves_its_place_to_a_helper();
   test_the_caller_begins_at_the_front();
-  test_who_is_roused_goes_back_to_sleep();
+  test_who_is_roused_helps_and_goes_back_to_sleep();
+  test_helpers_that_are_let_go_are_not_called_while_they_are_awake();
   test_nobody_is_roused_for_one_thread_or_where_threads_come_late();
   test_one_late_thread_keeps_work_alone();
   test_work_in_time_is_forgiven_slowly();

@@ -130,7 +130,8 @@ using Advice = StretchGuess::Advice;
 /// 1 us between them.
 struct Program {
   /// Operations until they were a stretch, or `most`. Each takes `alone_ns`, or `helped_ns` where
-  /// helpers are woken for the first one. Returns what that was advised.
+  /// helpers are woken for the first one, and then for each other one. Returns what the first one
+  /// was advised.
   Advice stretch(int64_t alone_ns, int64_t helped_ns, int most = 1000) {
     const Advice advice = guess.note_operation(now, now - pause, 1);
     const int64_t each_ns = advice == Advice::wake_helpers ? helped_ns : alone_ns;
@@ -141,8 +142,12 @@ struct Program {
       guess.note_look(now);
       now += pause;
       if (!guess.has_begun() || i == most) return advice;
-      CHECK(guess.note_operation(now, now - pause, 1) == Advice::none);
+      CHECK(guess.note_operation(now, now - pause, 1) == of_others(advice));
     }
+  }
+  /// A helper may sleep by then, and those that are let go are so once.
+  static Advice of_others(Advice first) {
+    return first == Advice::wake_helpers ? Advice::wake_them_again : Advice::none;
   }
   /// The thread has other work.
   void rest(int64_t ns) {
@@ -261,7 +266,7 @@ void test_a_long_stretch_before_work_that_is_handed_over() {
     CHECK(guess.note_operation(now, now - 1'000, 1) == wanted);
     for (int i = 0; i < 4; ++i) {
       now += 41'000;
-      CHECK(guess.note_operation(now, now - 1'000, 1) == Advice::none);
+      CHECK(guess.note_operation(now, now - 1'000, 1) == Program::of_others(wanted));
     }
     guess.note_handed_over(now += 40'000);
     CHECK(!guess.has_begun());
@@ -269,22 +274,28 @@ void test_a_long_stretch_before_work_that_is_handed_over() {
   }
 }
 
-/// A stretch without a look is one, however long it is.
+/// A stretch without a look counts as several of 2 ms.
 void test_a_stretch_without_looks() {
   StretchGuess guess;
   int64_t now = 1'000'000;
-  const auto stretch = [&] {
-    const Advice advice = guess.note_operation(now, now - 1'000, 1);
-    for (int i = 0; i < 50; ++i) {
-      now += 41'000;
-      CHECK(guess.note_operation(now, now - 1'000, 1) == Advice::none);
+  Advice advice = guess.note_operation(now, now - 1'000, 1);
+  const auto operations_with = [&](Advice wanted, int64_t ns) {
+    int count = 0;
+    for (; advice == wanted && count < 10'000; ++count) {
+      now += ns + 1'000;
+      advice = guess.note_operation(now, now - 1'000, 1);
     }
-    guess.note_look(now += 40'000);
-    CHECK(!guess.has_begun());
-    return advice;
+    return count;
   };
-  CHECK(stretch() == Advice::none && stretch() == Advice::none);
-  CHECK(stretch() == Advice::wake_helpers);
+  CHECK(operations_with(Advice::none, 40'000) == 2 * 49);  // 49 take 2.008 ms
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 64; ++i) {
+      CHECK(operations_with(Advice::wake_helpers, 25'000) == 1);
+      CHECK(operations_with(Advice::wake_them_again, 25'000) == 76);
+    }
+    CHECK(operations_with(Advice::let_helpers_go, 40'000) == 1);
+    CHECK(operations_with(Advice::none, 40'000) == 48);  // as a check
+  }
 }
 
 /// Of the process.

@@ -19,9 +19,10 @@ namespace ofl::ep {
 
 namespace {
 
-constexpr std::chrono::microseconds kSpin{50}, kVigil{2000};
-/// A roused helper waits so long. It is to share the loop after the one that runs now.
-constexpr std::chrono::microseconds kRousedSpin{300};
+/// So long a thread waits for another one's few instructions, and a helper that nobody counts on
+/// for the next job.
+constexpr std::chrono::nanoseconds kSpin{50'000};
+constexpr std::chrono::nanoseconds kAwake{HelperPool::kAwakeNs}, kVigil{2'000'000};
 constexpr int64_t kWorthWaking = 12;   // usual chunks: to wake a thread costs the time of some
 constexpr int64_t kAssistChunks = 50;  // by who must look after something else, too
 constexpr int64_t kUsualChunkNs = 10'000;
@@ -55,9 +56,9 @@ struct HelperPool::Job {
   const ChunkFn body;
   const void* const context;
   const int64_t chunks, weight;
-  std::atomic<int64_t> taken{0};  // may grow beyond `chunks`
-  std::atomic<int64_t> from_end{0};
-  int64_t from_begin = 0;  // the caller's
+  alignas(64) std::atomic<int64_t> taken{0};  // may grow beyond `chunks`
+  alignas(64) std::atomic<int64_t> from_end{0};
+  alignas(64) int64_t from_begin = 0;  // the caller's
   std::mutex error_mutex;
   std::exception_ptr error;  // the first; guarded by error_mutex until all have left
 
@@ -118,8 +119,7 @@ struct HelperPool::Shared {
   std::atomic<int> vigils{0};       // a hint: how long to stay awake; orders nothing
   std::atomic<bool> in_use{false};  // by the one caller that has helpers
   std::atomic<int> standing_by{0};
-  std::atomic<int> roused{0};         // a hint: so many wait longer when they wake; orders nothing
-  std::atomic<bool> is_ready{false};  // a hint: a helper is awake, and has a core; orders nothing
+  std::atomic<bool> is_ready{false};  // a hint: one is awake or called; orders nothing
   std::mutex mutex;  // guards the fields below; what is atomic is also read without it
   std::condition_variable left;
   std::atomic<Job*> job{nullptr};
@@ -130,10 +130,6 @@ struct HelperPool::Shared {
   int places = 0;                                // at this job, still free
   bool stopping = false;
 
-  bool take_rouse() {
-    return roused.load(std::memory_order_relaxed) > 0 &&
-           roused.fetch_sub(1, std::memory_order_relaxed) > 0;
-  }
   std::unique_lock<std::mutex> hold();
   int awake() const { return alive - static_cast<int>(asleep.size()); }  // with the mutex
   void wake(int helpers, std::unique_lock<std::mutex> lock);             // gives the mutex back
@@ -294,12 +290,17 @@ bool HelperPool::is_helped() const {
 void HelperPool::rouse() {
   const int helpers = std::min(threads() - 1, kRoused);
   if (helpers < 1 || shared_->crowding.is_crowded()) return;
+  shared_->is_ready.store(true, std::memory_order_relaxed);
+  wake_missing(helpers);
+}
+
+void HelperPool::rouse_again() {
+  if (shared_->is_ready.load(std::memory_order_relaxed)) return;
   {
     const std::unique_lock<std::mutex> lock = shared_->hold();
-    if (shared_->awake() > 0) shared_->is_ready.store(true, std::memory_order_relaxed);
+    if (shared_->awake() > 0) return;
   }
-  shared_->roused.store(helpers, std::memory_order_relaxed);
-  wake_missing(helpers);
+  rouse();
 }
 
 void HelperPool::let_go() { shared_->is_ready.store(false, std::memory_order_relaxed); }
@@ -345,11 +346,11 @@ void HelperPool::help(const std::shared_ptr<Shared>& shared) {
   shared->is_ready.store(true, std::memory_order_relaxed);
   const auto self = std::make_shared<Shared::Sleeper>();
   uint64_t seen = 0;
-  bool is_roused = shared->take_rouse();
   const auto offer = [&] { return shared->offers.load(std::memory_order_acquire) != seen; };
   const auto limit = [&] {
     if (shared->vigils.load(std::memory_order_relaxed) > 0) return kVigil;
-    return is_roused ? kRousedSpin : kSpin;
+    const bool is_counted_on = shared->is_ready.load(std::memory_order_relaxed);
+    return is_counted_on && !shared->crowding.is_crowded() ? kAwake : kSpin;
   };
   for (;;) {
     const bool offered = spin_until(offer, limit);
@@ -367,7 +368,6 @@ void HelperPool::help(const std::shared_ptr<Shared>& shared) {
       // Where threads that wait have taken all places, they may want this core for what comes next.
       is_wanted = job || !shared->job.load(std::memory_order_relaxed);
     }
-    if (job || !offered) is_roused = false;
     if (!is_wanted) {
       shared->asleep.push_back(self);
       if (shared->awake() == 0) shared->is_ready.store(false, std::memory_order_relaxed);
@@ -375,7 +375,6 @@ void HelperPool::help(const std::shared_ptr<Shared>& shared) {
     lock.unlock();
     if (!is_wanted) {
       self->sleep(shared->crowding);
-      is_roused = shared->take_rouse();
       shared->is_ready.store(true, std::memory_order_relaxed);
     }
     if (!job) continue;

@@ -38,6 +38,10 @@ class HelperPool {
         &body, weight);
   }
 
+  /// A thread that has helped waits so long for the next job before it sleeps. Between the larger
+  /// loops of a training step are small ones that take 100 to 150 us.
+  static constexpr int64_t kAwakeNs = 300'000;
+
   /// Takes chunks of the job that runs now, for a millisecond at most; false when there is none
   /// that has room for a helper. Any thread outside of parallel_for().
   bool assist();
@@ -49,8 +53,11 @@ class HelperPool {
   /// stop at any time.
   bool is_helped() const;
   /// Wakes some helpers that sleep, for jobs that are too short to wake any. The first is to come
-  /// within 300 us, the others within 50 us of the one before.
+  /// within kAwakeNs, and each other within kAwakeNs of the one before. They count as awake from
+  /// now on, until a job ends to which none has come, or all sleep, or let_go().
   void rouse();
+  /// The same, if all sleep. Helpers that are awake and do not come have no core.
+  void rouse_again();
   /// Helpers that are awake are not counted on any more, until the next one is woken: jobs that are
   /// too short to wake any are not shared, and the helpers sleep.
   void let_go();

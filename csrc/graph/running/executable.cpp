@@ -33,6 +33,14 @@ std::string listed(const std::vector<std::string>& names) {
   return text + ")";
 }
 
+/// Whether a helper that is awake takes a part of it.
+bool is_shareable(const Step& step) {
+  if (step.cost < ops::kShareWork) return false;
+  if (step.kind == Step::Kind::loops) return true;
+  return step.kind == Step::Kind::arrays &&
+         ops::info(step.arrays->kernel).arrays.division != ops::Division::none;
+}
+
 Lowered lowered_for(vm::VirtualMachine& machine, const ProgramParts& program,
                     const RunOptions& options) {
   Lowered lowered = lower(machine, program);
@@ -53,10 +61,10 @@ Executable::Executable(vm::VirtualMachine& machine, std::string name, const Prog
       lowered_(std::make_shared<const Lowered>(lowered_for(machine, program, options))) {
   for (const Step& step : lowered_->steps) {
     cost_ += step.cost;
+    has_shareable_steps_ = has_shareable_steps_ || is_shareable(step);
     if (step.kind != Step::Kind::loops) continue;
     const bool is_large = pays_on_host(machine.options(), step.cost, step.loops->args);
     has_large_steps_ = has_large_steps_ || is_large;
-    has_shareable_steps_ = has_shareable_steps_ || step.cost >= ops::kShareWork;
   }
   for (int64_t i = 0; i < lowered_->input_count; ++i) {
     if (lowered_->bases[i].is_written) written_inputs_.push_back(i);

@@ -72,24 +72,29 @@ void gradient_of_weights(const ArrayArgs& args, const Convolution& c) {
                      helpers_of(args));
 }
 
-/// Each element of the results is a sum over the weights of one output channel.
-double products(const Dims& results, const Dims& weights) {
-  double count = 1;
-  for (int64_t n : results) count *= static_cast<double>(n);
-  for (int d = 1; d < weights.size(); ++d) count *= static_cast<double>(weights[d]);
-  return count;
+/// Each element of the results is a sum over the weights of one output channel. Elements of images
+/// and results are laid out and written: where there are few channels, that takes longer. Seen: 40
+/// to 160 us for 64 images of 8 x 8, with 1 to 32 channels.
+double work_of(const Dims& images, const Dims& weights, const Dims& results) {
+  constexpr double kProduct = 0.045, kElement = 2;
+  const auto written = static_cast<double>(element_count(results));
+  double products = written;
+  for (int d = 1; d < weights.size(); ++d) products *= static_cast<double>(weights[d]);
+  return kProduct * products + kElement * (static_cast<double>(element_count(images)) + written);
 }
 
 }  // namespace
 
-double conv2d_products(const Dims* const* shapes) { return products(*shapes[2], *shapes[1]); }
-
-double conv2d_input_gradient_products(const Dims* const* shapes) {
-  return products(*shapes[0], *shapes[1]);
+double conv2d_work(const Dims* const* shapes) {
+  return work_of(*shapes[0], *shapes[1], *shapes[2]);
 }
 
-double conv2d_weight_gradient_products(const Dims* const* shapes) {
-  return products(*shapes[1], *shapes[2]);
+double conv2d_input_gradient_work(const Dims* const* shapes) {
+  return work_of(*shapes[2], *shapes[1], *shapes[0]);
+}
+
+double conv2d_weight_gradient_work(const Dims* const* shapes) {
+  return work_of(*shapes[0], *shapes[2], *shapes[1]);
 }
 
 void conv2d_kernel(const ArrayArgs& args) {

@@ -98,12 +98,22 @@ struct Grid {
 };
 
 /// Calls body(i) once for each of `count` parts that take `total` work, on the helpers where there
-/// are some.
+/// are some: parts in a row at once that together are about a quarter of a piece, if enough remain
+/// for all threads.
 template <typename Body>
 void share(ep::HelperPool* helpers, int64_t count, double total, const Body& body) {
-  const double weight = total / kPieceWork / static_cast<double>(std::max<int64_t>(count, 1));
-  if (helpers) return helpers->parallel_for(count, body, 1 + static_cast<int64_t>(weight));
-  for (int64_t i = 0; i < count; ++i) body(i);
+  const auto run = [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) body(i);
+  };
+  if (!helpers) return run(0, count);
+  const double part = total / static_cast<double>(std::max<int64_t>(count, 1));
+  const int64_t most = std::max<int64_t>(count / (8 * helpers->threads()), 1);
+  const double quarter = kPieceWork / 4 / std::max(part, 1.0);
+  const int64_t step = std::clamp<int64_t>(static_cast<int64_t>(quarter), 1, most);
+  const auto weight = static_cast<int64_t>(static_cast<double>(step) * part / kPieceWork);
+  helpers->parallel_for((count + step - 1) / step,
+                        [&](int64_t i) { run(i * step, std::min(count, (i + 1) * step)); },
+                        1 + weight);
 }
 
 /// Up to `parts` parts, as many as there are rows and columns for. Of products that are exact.

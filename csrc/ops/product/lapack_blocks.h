@@ -2,7 +2,7 @@
 // beside it are brought up to date in parts that helpers share. The part next to the block comes
 // first, and its thread factors it as the next block, so that nobody waits for that.
 //
-//   block | next | part | part | ...     chunk 0: next, then its factors; chunk 1...: one part each
+//   block | next | part | part | ...     part 0: next, then its factors; then the others
 #pragma once
 
 #include <atomic>

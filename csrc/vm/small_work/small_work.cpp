@@ -57,6 +57,7 @@ void SmallWork::note_shareable(double cost, ep::HelperPool* helpers) {
   const StretchGuess::Advice advice =
       stretch_.note_operation(pace.began(), pace.shareable_ended(), cost);
   if (advice == StretchGuess::Advice::wake_helpers) helpers->rouse();
+  if (advice == StretchGuess::Advice::wake_them_again) helpers->rouse_again();
   if (advice == StretchGuess::Advice::let_helpers_go) helpers->let_go();
   pace.note_shareable();
 }

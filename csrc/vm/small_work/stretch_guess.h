@@ -17,16 +17,18 @@ namespace ofl::vm {
 /// no result depends on it.
 class StretchGuess {
  public:
-  enum class Advice : uint8_t { none, wake_helpers, let_helpers_go };
+  enum class Advice : uint8_t { none, wake_helpers, wake_them_again, let_helpers_go };
 
   /// An operation that a helper could share begins, of so many float32 additions. `before`: when
-  /// the thread's last one ended; 0: it is the first.
+  /// the thread's last one ended; 0: it is the first. Helpers may sleep after any operation, but
+  /// are let go once.
   Advice note_operation(int64_t now, int64_t before, double cost) {
-    if (has_begun() && now - before > kAwakeNs) end(before);
+    if (has_begun() && (now - before > kPauseNs || is_whole(before))) end(before);
     cost_.store(cost_.load(std::memory_order_relaxed) + cost, std::memory_order_relaxed);
-    if (has_begun()) return Advice::none;
-    began_.store(now, std::memory_order_relaxed);
-    if (has_helpers()) return Advice::wake_helpers;
+    const bool is_first = !has_begun();
+    if (is_first) began_.store(now, std::memory_order_relaxed);
+    if (has_helpers()) return is_first ? Advice::wake_helpers : Advice::wake_them_again;
+    if (!is_first) return Advice::none;
     return lets_go_.exchange(false, std::memory_order_relaxed) ? Advice::let_helpers_go
                                                                : Advice::none;
   }
@@ -47,10 +49,12 @@ class StretchGuess {
   }
 
  private:
-  /// A helper that has nothing to do sleeps after so long.
-  static constexpr int64_t kAwakeNs = 50'000;
+  /// A longer pause ends a stretch.
+  static constexpr int64_t kPauseNs = 50'000;
   /// A few times as long as a helper takes to wake up.
   static constexpr int64_t kLongNs = 150'000;
+  /// A stretch that goes on for longer, without a look, counts as several.
+  static constexpr int64_t kWholeNs = 2'000'000;
   /// A helper pays where it takes a tenth of the time away, in a stretch of this length at least.
   /// One in which it does not may have been disturbed; two in a row count.
   static constexpr double kPays = 0.9;
@@ -64,6 +68,10 @@ class StretchGuess {
 
   static constexpr double kNone = std::numeric_limits<double>::infinity();
 
+  /// By the time when its last operation ended.
+  bool is_whole(int64_t ended) const {
+    return ended - began_.load(std::memory_order_relaxed) >= kWholeNs;
+  }
   bool has_helpers() const { return alone_.load(std::memory_order_relaxed) > 0; }
 
   void end(int64_t now) {

@@ -43,7 +43,10 @@ std::optional<Error> Waiting::spin_until(const Done& done, void* token, int64_t 
   constexpr int64_t kSliceNs = std::chrono::nanoseconds(kSlice).count();
   int64_t looked = now_ns();
   for (int64_t spun = looked; !done() && now_ns() - spun < spin_ns;) {
-    if (board_.assist()) spun = now_ns();
+    if (board_.assist()) {
+      spun = now_ns();
+      spin_ns = std::max(spin_ns, ep::HelperPool::kAwakeNs);
+    }
     if (spun - looked >= kSliceNs) {
       if (std::optional<Error> error = hooks_->interrupt(token)) return error;
       looked = spun;
