@@ -3,6 +3,7 @@
 Bits are eager's, which is checked before each timing.
 """
 
+import argparse
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -38,7 +39,16 @@ from networks import (
     transformer_block,
 )
 from report import Report, arguments, size_str
-from timing import Contender, Effort, Measurement, Summary, measure, statement, times_for
+from timing import (
+    Contender,
+    Effort,
+    Measurement,
+    Summary,
+    measure,
+    measure_processes,
+    statement,
+    times_for,
+)
 
 EVERYWHERE = 1.02  # target, in times of eager, at every size of the programs of bench_chain
 SMALL, AT_SMALL = 16, 0.5  # and at so many elements
@@ -251,30 +261,44 @@ WATCHED = (  # and how many elements, or a batch
 )
 
 
+def watched_call(number: int, quick: bool) -> Contender:
+    """Return a call of one of WATCHED, recorded."""
+    program, size = WATCHED[number]
+    arrays = [flow.tensor(array) for array in program.inputs(8 if quick else size)]
+    run = flow.graph.compile(flow.graph.trace(partial(program.run, flow), *arrays).program)
+    return statement(
+        "off", "run(*arrays)", {"run": run, "arrays": arrays, "lib": flow}, finish=FINISH
+    )
+
+
+def watched(call: Contender, times: int) -> float:
+    with flow.profiler.profile():
+        return call.run(times)
+
+
+def time_after_watching(number: int, quick: bool) -> float:
+    """Return what calls take after a profiler has watched some, in times of those before."""
+    call, effort = watched_call(number, quick), effort_of(quick)
+    call = replace(call, number=times_for(call.run, effort.sample_seconds))
+    before = measure([call], effort).summary(call.name).median
+    watched(call, call.number)
+    return measure([call], effort).summary(call.name).median / before
+
+
 def measure_watched(comparison: Comparison, quick: bool) -> None:
-    """Calls that a profiler watches, and calls after it has watched, in times of those before."""
-    for program, size in WATCHED:
-        arrays = [flow.tensor(array) for array in program.inputs(8 if quick else size)]
-        traced = flow.graph.trace(partial(program.run, flow), *arrays)
-        run = flow.graph.compile(traced.program)
-        call = statement(
-            "call", "run(*arrays)", {"run": run, "arrays": arrays, "lib": flow}, finish=FINISH
-        )
+    """Calls that a profiler watches, and calls after it has watched, in times of those before.
 
-        def watched(times: int, call: Contender = call) -> float:
-            with flow.profiler.profile():
-                return call.run(times)
-
-        effort = effort_of(quick)
-        number = times_for(call.run, effort.sample_seconds)
-        before = replace(call, name="before", number=number)
-        first = measure([before], effort)
-        jobs = [replace(before, name="off"), Contender("on", watched, number)]
-        found = measure(jobs, effort)
+    A process has calls that nobody has watched once only, so the latter take several.
+    """
+    processes, setting = (1, ["--quick"]) if quick else (9, [])
+    for number, (program, size) in enumerate(WATCHED):
         question = f"{program.name}, {size_str(size)}: profiler"
-        ratio = Summary.of([found.summary("off").median / first.summary("before").median])
-        comparison.report.claim(f"{question} off", ratio, "x before", now=NO_COST, goal=NO_COST)
-        ratio = found.ratio("on", "off")
+        child = [__file__, "--after-watching", str(number), *setting]
+        after = measure_processes({"off": child}, processes).summary("off")
+        comparison.report.claim(f"{question} off", after, "x before", now=NO_COST, goal=NO_COST)
+        call = watched_call(number, quick)
+        jobs = [call, Contender("on", partial(watched, call), call.number)]
+        ratio = measure(jobs, effort_of(quick)).ratio("on", "off")
         comparison.report.claim(f"{question} on", ratio, "x off", now=PROFILED, goal=PROFILED)
 
 
@@ -298,7 +322,11 @@ ROWS: dict[str, Callable[[Comparison, bool], None]] = {
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--rows", nargs="*", choices=ROWS, help="only these; all, by default")
+    parser.add_argument("--after-watching", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.after_watching is not None:
+        print(time_after_watching(options.after_watching, options.quick))
+        return
     effort = effort_of(options.quick)
     comparison = Comparison("bench_graph", effort, options.quick, more=[RECORDED])
     for program in (*(row[0] for row in (*CALLS, *NETWORKS)), *PROGRAMS):

@@ -35,8 +35,8 @@ REASONS: tuple[tuple[str, str], ...] = (
         r"^(dot|vdot|vecdot|inner|matvec|vecmat|matmul|tensordot|cov|corrcoef|"
         r"linalg\.(norm|multi_dot|matrix_power|cholesky|eigh))\b.*, (100000|3000000)$",
         "NumPy's OpenBLAS takes a second thread, which spins for 0.1 s after each product and so "
-        "is there at once in a loop of products. Ours sleep between two products, so that they "
-        "take no core from other work, or the product stays in one thread.",
+        "is there at once in a loop of products. Ours sleep 0.3 ms after one, so that they take "
+        "no core from other work, or the product stays in one thread.",
     ),
     (
         r"^fft\.(?!i?fftshift)",

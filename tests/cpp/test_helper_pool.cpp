@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <numeric>
 #include <thread>
@@ -12,6 +13,7 @@
 #include "check.h"
 #include "ep/threads/crowding.h"
 #include "ep/threads/helper_pool.h"
+#include "ops/product/gemm_plan.h"
 
 namespace ofl::ep {
 namespace {
@@ -40,6 +42,20 @@ void test_every_chunk_once() {
     for (int round = 0; round < 300; ++round) ok = ok && every_chunk_once(pool, round % 17);
     CHECK(ok);
     CHECK(every_chunk_once(pool, 10'000));
+  }
+}
+
+/// Helpers take several parts at once; null: there are none.
+void test_every_part_once() {
+  for (int threads : {0, 1, 2, 7}) {
+    TestedPool pool(std::max(threads, 1));
+    for (int64_t count : {0, 1, 2, 15, 16, 17, 1000}) {
+      for (double total : {0.0, 1.0, 3e4, 1e6, 1e12}) {
+        std::vector<int> seen(static_cast<size_t>(count), 0);
+        ops::share(threads == 0 ? nullptr : &pool, count, total, [&](int64_t i) { ++seen[i]; });
+        CHECK(seen == std::vector<int>(static_cast<size_t>(count), 1));
+      }
+    }
   }
 }
 
@@ -406,6 +422,7 @@ void test_ends_at_any_time() {
 int main() {
   using namespace ofl::ep;
   test_every_chunk_once();
+  test_every_part_once();
   test_results_are_visible();
   test_sizes_change();
   test_errors();
