@@ -138,7 +138,7 @@ void conv2d_input_gradient_kernel(const ArrayArgs& args);
 /// attr as above. An element is summed by images, y and x of the results.
 void conv2d_weight_gradient_kernel(const ArrayArgs& args);
 
-/// What these take, in float32 additions, by the shapes of inputs and output.
+/// The work of each kernel in float32 additions. It follows from the shapes of inputs and output.
 double conv2d_work(const Dims* const* shapes);
 double conv2d_input_gradient_work(const Dims* const* shapes);
 double conv2d_weight_gradient_work(const Dims* const* shapes);

@@ -1,7 +1,9 @@
 """Large work on the cpu is shared by helper threads; how many never shows in the result."""
 
 import os
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -196,3 +198,35 @@ def test_the_default_is_what_the_process_may_use(run_program: Callable[..., Any]
     code = "import oneflow_lite as flow; print(flow.flags.num_threads)"
     assert run_program(code, num_threads="").stdout == "0\n"
     assert run_program(code, num_threads="5").stdout == "5\n"
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted there")
+def test_a_helper_shares_array_kernels_of_the_calling_thread(
+    run_program: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    """Each of them is too short to wake one; the bits are those of one thread."""
+    code = """
+import time
+from pathlib import Path
+import numpy as np, oneflow_lite as flow
+
+def helpers():
+    return sum(p.read_text() == "cpu helper\\n" for p in Path("/proc/self/task").glob("*/comm"))
+
+rng = np.random.default_rng(0)
+images, kernels = (flow.tensor(rng.random(shape, np.float32))
+                   for shape in ((32, 16, 8, 8), (32, 16, 3, 3)))
+with flow.flags(num_threads=1):
+    wanted = flow.conv2d(images, kernels, 2, 1).numpy().tobytes()
+assert helpers() == 0
+end, more = time.monotonic() + 60, 4
+while more > 0 and time.monotonic() < end:
+    for _ in range(50):
+        results = flow.conv2d(images, kernels, 2, 1)
+        flow.synchronize()
+        assert results.numpy().tobytes() == wanted
+    more -= helpers() > 0
+assert more == 0
+"""
+    done = run_program(code, inline="50us", num_threads="2")
+    assert done.returncode == 0, done.stderr

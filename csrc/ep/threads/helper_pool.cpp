@@ -19,8 +19,8 @@ namespace ofl::ep {
 
 namespace {
 
-/// So long a thread waits for another one's few instructions, and a helper that nobody counts on
-/// for the next job.
+/// A thread waits so long for a few instructions of another one. A helper that is not counted on
+/// waits so long for the next job.
 constexpr std::chrono::nanoseconds kSpin{50'000};
 constexpr std::chrono::nanoseconds kAwake{HelperPool::kAwakeNs}, kVigil{2'000'000};
 constexpr int64_t kWorthWaking = 12;   // usual chunks: to wake a thread costs the time of some
