@@ -100,14 +100,15 @@ struct HelperPool::Shared {
   /// Where one helper sleeps.
   class Sleeper {
    public:
-    void sleep(Crowding& crowding);
-    void wake(const Crowding& crowding);
+    void sleep(Shared& shared);
+    void wake(const Shared& shared);
 
    private:
     std::mutex mutex_;  // guards the rest
     std::condition_variable call_;
     bool called_ = false;
     int64_t called_at_ = 0;
+    uint64_t stands_ = 0;  // when it was called
     Placement placement_;
   };
 
@@ -119,6 +120,7 @@ struct HelperPool::Shared {
   std::atomic<int> vigils{0};       // a hint: how long to stay awake; orders nothing
   std::atomic<bool> in_use{false};  // by the one caller that has helpers
   std::atomic<int> standing_by{0};
+  std::atomic<uint64_t> stands{0};    // of all that began to stand by; a hint: orders nothing
   std::atomic<bool> is_ready{false};  // a hint: one is awake or called; orders nothing
   std::mutex mutex;  // guards the fields below; what is atomic is also read without it
   std::condition_variable left;
@@ -220,28 +222,33 @@ void HelperPool::Shared::wake(int helpers, std::unique_lock<std::mutex> lock) {
     const std::shared_ptr<Sleeper> sleeper = std::move(asleep.back());
     asleep.pop_back();
     lock.unlock();
-    sleeper->wake(crowding);
+    sleeper->wake(*this);
     lock = hold();
   }
 }
 
-void HelperPool::Shared::Sleeper::sleep(Crowding& crowding) {
+// A thread that issues work to a worker, and then waits for it, often gets there before the helper
+// that the worker has woken: it stands by in the helper's place, and keeps the core for which the
+// helper was woken. So the helper is late, and no other process is the reason.
+void HelperPool::Shared::Sleeper::sleep(Shared& shared) {
   std::unique_lock<std::mutex> lock(mutex_);
   placement_.asleep();
   call_.wait(lock, [this] { return called_; });
   placement_.awake();
   called_ = false;
   const int64_t now = now_ns();
-  crowding.note_wake(now - called_at_, now);
+  const bool is_replaced = shared.stands.load(std::memory_order_relaxed) != stands_;
+  if (!is_replaced) shared.crowding.note_wake(now - called_at_, now);
 }
 
 // Where cores are taken, another core than this one is perhaps the wrong one.
-void HelperPool::Shared::Sleeper::wake(const Crowding& crowding) {
+void HelperPool::Shared::Sleeper::wake(const Shared& shared) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (!crowding.is_crowded()) placement_.elsewhere();
+    if (!shared.crowding.is_crowded()) placement_.elsewhere();
     called_ = true;
     called_at_ = now_ns();
+    stands_ = shared.stands.load(std::memory_order_relaxed);
   }
   call_.notify_one();
 }
@@ -280,7 +287,10 @@ bool HelperPool::assist() {
   return true;
 }
 
-void HelperPool::stand_by() { shared_->standing_by.fetch_add(1, std::memory_order_seq_cst); }
+void HelperPool::stand_by() {
+  shared_->stands.fetch_add(1, std::memory_order_relaxed);
+  shared_->standing_by.fetch_add(1, std::memory_order_seq_cst);
+}
 
 bool HelperPool::is_helped() const {
   return shared_->standing_by.load(std::memory_order_relaxed) > 0 ||
@@ -374,7 +384,7 @@ void HelperPool::help(const std::shared_ptr<Shared>& shared) {
     }
     lock.unlock();
     if (!is_wanted) {
-      self->sleep(shared->crowding);
+      self->sleep(*shared);
       shared->is_ready.store(true, std::memory_order_relaxed);
     }
     if (!job) continue;
