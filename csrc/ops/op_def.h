@@ -16,6 +16,11 @@ namespace ofl::ops {
 
 /// NumPy's PyUFuncGenericFunction.
 using LoopFn = void (*)(char** args, const intptr_t* dims, const intptr_t* steps, void* data);
+/// A loop and what it is called with.
+struct CalledLoop {
+  LoopFn loop;
+  void* data;
+};
 /// What a loop makes of one element; `out` may be an input.
 using ElementFn = void (*)(char* const* in, char* out);
 
@@ -50,6 +55,42 @@ enum class FloatFunction : uint8_t {
 };
 inline constexpr int kFloatFunctions = static_cast<int>(FloatFunction::none);
 
+/// What loops of our own compute of floats and integers; those from `less` on give truths. See
+/// elementwise/arithmetic/.
+enum class Arithmetic : uint8_t {
+  add,
+  subtract,
+  multiply,
+  divide,
+  sqrt,
+  square,
+  reciprocal,
+  negative,
+  absolute,
+  floor,
+  ceil,
+  trunc,
+  rint,
+  maximum,
+  minimum,
+  bitwise_and,
+  bitwise_or,
+  bitwise_xor,
+  invert,
+  less,
+  less_equal,
+  equal,
+  not_equal,
+  greater,
+  greater_equal,
+  logical_and,
+  logical_or,
+  logical_xor,
+  logical_not,
+  none
+};
+inline constexpr int kArithmetics = static_cast<int>(Arithmetic::none);
+
 /// What an op does for one combination of operand types: the loop, and the dtypes it wants. Those
 /// of the operation are others where the loop computes in a wider one: bfloat16 in float32.
 struct Resolution {
@@ -75,6 +116,7 @@ struct KnownLoops {
   LoopFn (*standard)(DType) = nullptr;
   LoopFn bfloat16 = nullptr;  // takes and gives bfloat16; null: computed in float32
   FloatFunction own = FloatFunction::none;
+  Arithmetic arithmetic = Arithmetic::none;
 };
 
 /// Operand types of a resolution: a dtype, or a Python scalar, which is weak.

@@ -12,26 +12,46 @@ namespace {
 
 using namespace element;
 
-// Without sums and products of floats: which of two NaNs they give is the loop's business.
+constexpr KnownLoops arithmetic(const char* row, Arithmetic operation,
+                                ElementFn (*element)(DType) = nullptr) {
+  return {row, element, nullptr, nullptr, FloatFunction::none, operation};
+}
+
+// One element of a sum or a product of floats is not known: which of two NaNs it is, is the loop's
+// business.
 constexpr KnownLoops kKnownLoops[] = {
-    {"less", comparison<std::less<>>},
-    {"less_equal", comparison<std::less_equal<>>},
-    {"equal", comparison<std::equal_to<>>},
-    {"not_equal", comparison<std::not_equal_to<>>},
-    {"greater", comparison<std::greater<>>},
-    {"greater_equal", comparison<std::greater_equal<>>},
-    {"add", of_two<Add>},
-    {"subtract", of_two<Subtract>},
-    {"multiply", of_two<Multiply>},
+    arithmetic("less", Arithmetic::less, comparison<std::less<>>),
+    arithmetic("less_equal", Arithmetic::less_equal, comparison<std::less_equal<>>),
+    arithmetic("equal", Arithmetic::equal, comparison<std::equal_to<>>),
+    arithmetic("not_equal", Arithmetic::not_equal, comparison<std::not_equal_to<>>),
+    arithmetic("greater", Arithmetic::greater, comparison<std::greater<>>),
+    arithmetic("greater_equal", Arithmetic::greater_equal, comparison<std::greater_equal<>>),
+    arithmetic("add", Arithmetic::add, of_two<Add>),
+    arithmetic("subtract", Arithmetic::subtract, of_two<Subtract>),
+    arithmetic("multiply", Arithmetic::multiply, of_two<Multiply>),
+    arithmetic("divide", Arithmetic::divide),
     {"floor_divide", of_two<FloorDivide>, standard_floor_divide},
     {"remainder", of_two<Remainder>},
-    {"bitwise_and", of_two<And, kBool | kInteger>},
-    {"bitwise_or", of_two<Or, kBool | kInteger>},
-    {"bitwise_xor", of_two<Xor, kBool | kInteger>},
-    {"bitwise_invert", of_one<Invert, kBool | kInteger>},
-    {"negative", of_one<Negative, kInteger | kFloat>},
-    {"abs", of_one<Absolute, kInteger | kFloat>},
-    {"square", of_one<Square, kInteger | kFloat>},
+    arithmetic("maximum", Arithmetic::maximum),
+    arithmetic("minimum", Arithmetic::minimum),
+    arithmetic("bitwise_and", Arithmetic::bitwise_and, of_two<And, kBool | kInteger>),
+    arithmetic("bitwise_or", Arithmetic::bitwise_or, of_two<Or, kBool | kInteger>),
+    arithmetic("bitwise_xor", Arithmetic::bitwise_xor, of_two<Xor, kBool | kInteger>),
+    arithmetic("bitwise_invert", Arithmetic::invert, of_one<Invert, kBool | kInteger>),
+    arithmetic("logical_and", Arithmetic::logical_and),
+    arithmetic("logical_or", Arithmetic::logical_or),
+    arithmetic("logical_xor", Arithmetic::logical_xor),
+    arithmetic("logical_not", Arithmetic::logical_not),
+    arithmetic("negative", Arithmetic::negative, of_one<Negative, kInteger | kFloat>),
+    arithmetic("abs", Arithmetic::absolute, of_one<Absolute, kInteger | kFloat>),
+    arithmetic("fabs", Arithmetic::absolute),
+    arithmetic("square", Arithmetic::square, of_one<Square, kInteger | kFloat>),
+    arithmetic("sqrt", Arithmetic::sqrt),
+    arithmetic("reciprocal", Arithmetic::reciprocal),
+    arithmetic("floor", Arithmetic::floor),
+    arithmetic("ceil", Arithmetic::ceil),
+    arithmetic("trunc", Arithmetic::trunc),
+    arithmetic("rint", Arithmetic::rint),
     {"expm1", nullptr, standard_expm1, nullptr, FloatFunction::expm1},
     {"tanh", nullptr, standard_tanh, nullptr, FloatFunction::tanh},
     {"exp", nullptr, nullptr, nullptr, FloatFunction::exp},

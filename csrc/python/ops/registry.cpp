@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ops/elementwise/arithmetic/arithmetic.h"
 #include "ops/elementwise/float_functions/choice.h"
 #include "ops/elementwise/known_loops.h"
 #include "ops/elementwise/standard_values.h"
@@ -374,6 +375,7 @@ const ops::Resolution& resolve(const OpObject& op, const ops::TypeCode* codes) {
   ops::Resolution resolution{};
   if (!find_resolution(op, codes, &resolution)) fail_undefined(*op.op, codes);
   ops::use_own_loop(op.op->loops.own, &resolution);
+  ops::use_arithmetic_loop(op.op->loops.arithmetic, op.op->nin, &resolution);
   if (op.op->standard_values) ops::use_standard_values(op.op->loops, &resolution);
   if (!op.op->is_product()) {
     resolution.cost = ops::measure_cost(resolution, op.op->nin, ops::sample_of(op.op->loops.own));

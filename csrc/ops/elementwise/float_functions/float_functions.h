@@ -5,12 +5,6 @@
 
 namespace ofl::ops {
 
-/// A loop and what it is called with.
-struct CalledLoop {
-  LoopFn loop;
-  void* data;
-};
-
 /// The loops (LoopFn) that are compiled for one instruction set, by FloatFunction; null where there
 /// is none. They take any steps and any count, and may write over their input; a count of elements
 /// goes one by one where an output is the input of another one. They leave floating-point flags

@@ -1,0 +1,213 @@
+// Operations of vectors. kOfNans: two NaNs may meet, and IEEE 754 does not say which one the result
+// is. kHas: whether there is a loop for elements of type T; NumPy's are as fast as the instructions
+// of the others. For regions that are compiled for AVX2.
+#pragma once
+
+#include "ops/elementwise/arithmetic/vectors.h"
+
+namespace ofl::ops::arithmetic {
+
+namespace {
+
+template <typename T>
+constexpr bool kIsFloat = std::is_floating_point_v<T>;
+template <typename T>
+constexpr bool kIsSigned = std::is_signed_v<T>;
+template <typename T>
+constexpr bool kMultiplies = kIsFloat<T> || sizeof(T) == 2 || sizeof(T) == 4;
+
+struct Add {
+  static constexpr int kInputs = 2;
+  static constexpr bool kOfNans = true;
+  template <typename T>
+  static constexpr bool kHas = true;
+  template <typename W>
+  static OFL_INLINE typename W::V of(typename W::V a, typename W::V b) {
+    using N = typename W::Numbers;
+    return (typename W::V)((N)a + (N)b);
+  }
+};
+
+struct Subtract {
+  static constexpr int kInputs = 2;
+  static constexpr bool kOfNans = true;
+  template <typename T>
+  static constexpr bool kHas = true;
+  template <typename W>
+  static OFL_INLINE typename W::V of(typename W::V a, typename W::V b) {
+    using N = typename W::Numbers;
+    return (typename W::V)((N)a - (N)b);
+  }
+};
+
+struct Multiply {
+  static constexpr int kInputs = 2;
+  static constexpr bool kOfNans = true;
+  template <typename T>
+  static constexpr bool kHas = kMultiplies<T>;
+  template <typename W>
+  static OFL_INLINE typename W::V of(typename W::V a, typename W::V b) {
+    using N = typename W::Numbers;
+    return (typename W::V)((N)a * (N)b);
+  }
+};
+
+struct Divide {
+  static constexpr int kInputs = 2;
+  static constexpr bool kOfNans = true;
+  template <typename T>
+  static constexpr bool kHas = kIsFloat<T>;
+  template <typename W>
+  static OFL_INLINE typename W::V of(typename W::V a, typename W::V b) {
+    return a / b;
+  }
+};
+
+struct Sqrt {
+  static constexpr int kInputs = 1;
+  static constexpr bool kOfNans = false;
+  template <typename T>
+  static constexpr bool kHas = kIsFloat<T>;
+  template <typename W>
+  static OFL_INLINE typename W::V of(typename W::V x) {
+    return (typename W::V)W::Here::sqrt(x);
+  }
+};
+
+struct Square {
+  static constexpr int kInputs = 1;
+  static constexpr bool kOfNans = false;
+  template <typename T>
+  static constexpr bool kHas = kMultiplies<T>;
+  template <typename W>
+  static OFL_INLINE typename W::V of(typename W::V x) {
+    using N = typename W::Numbers;
+    return (typename W::V)((N)x * (N)x);
+  }
+};
+
+struct Reciprocal {
+  static constexpr int kInputs = 1;
+  static constexpr bool kOfNans = false;
+  template <typename T>
+  static constexpr bool kHas = kIsFloat<T>;
+  template <typename W>
+  static OFL_INLINE typename W::V of(typename W::V x) {
+    return W::all(1) / x;
+  }
+};
+
+struct Negative {
+  static constexpr int kInputs = 1;
+  static constexpr bool kOfNans = false;
+  template <typename T>
+  static constexpr bool kHas = true;
+  template <typename W>
+  static OFL_INLINE typename W::V of(typename W::V x) {
+    using Bits = typename W::Bits;
+    if constexpr (kIsFloat<typename W::Element>) {
+      return (typename W::V)((Bits)x ^ W::kSign);
+    } else {
+      return (typename W::V)(-(Bits)x);
+    }
+  }
+};
+
+struct Absolute {
+  static constexpr int kInputs = 1;
+  static constexpr bool kOfNans = false;
+  template <typename T>
+  static constexpr bool kHas = kIsSigned<T>;
+  template <typename W>
+  static OFL_INLINE typename W::V of(typename W::V x) {
+    using Bits = typename W::Bits;
+    if constexpr (kIsFloat<typename W::Element>) {
+      return (typename W::V)((Bits)x & static_cast<typename W::Word>(~W::kSign));
+    } else {
+      const Bits below = (Bits)(x < 0);  // all bits of those
+      return (typename W::V)(((Bits)x ^ below) - below);
+    }
+  }
+};
+
+template <int kMode>
+struct Round {
+  static constexpr int kInputs = 1;
+  static constexpr bool kOfNans = false;
+  template <typename T>
+  static constexpr bool kHas = kIsFloat<T>;
+  template <typename W>
+  static OFL_INLINE typename W::V of(typename W::V x) {
+    return (typename W::V)W::Here::template round<kMode>(x);
+  }
+};
+
+struct Maximum {
+  static constexpr int kInputs = 2;
+  static constexpr bool kOfNans = false;
+  template <typename T>
+  static constexpr bool kHas = !kIsFloat<T>;
+  template <typename W>
+  static OFL_INLINE typename W::V of(typename W::V a, typename W::V b) {
+    return a > b ? a : b;
+  }
+};
+
+struct Minimum {
+  static constexpr int kInputs = 2;
+  static constexpr bool kOfNans = false;
+  template <typename T>
+  static constexpr bool kHas = !kIsFloat<T>;
+  template <typename W>
+  static OFL_INLINE typename W::V of(typename W::V a, typename W::V b) {
+    return a < b ? a : b;
+  }
+};
+
+struct And {
+  static constexpr int kInputs = 2;
+  static constexpr bool kOfNans = false;
+  template <typename T>
+  static constexpr bool kHas = !kIsFloat<T>;
+  template <typename W>
+  static OFL_INLINE typename W::V of(typename W::V a, typename W::V b) {
+    return a & b;
+  }
+};
+
+struct Or {
+  static constexpr int kInputs = 2;
+  static constexpr bool kOfNans = false;
+  template <typename T>
+  static constexpr bool kHas = !kIsFloat<T>;
+  template <typename W>
+  static OFL_INLINE typename W::V of(typename W::V a, typename W::V b) {
+    return a | b;
+  }
+};
+
+struct Xor {
+  static constexpr int kInputs = 2;
+  static constexpr bool kOfNans = false;
+  template <typename T>
+  static constexpr bool kHas = !kIsFloat<T>;
+  template <typename W>
+  static OFL_INLINE typename W::V of(typename W::V a, typename W::V b) {
+    return a ^ b;
+  }
+};
+
+struct Invert {
+  static constexpr int kInputs = 1;
+  static constexpr bool kOfNans = false;
+  template <typename T>
+  static constexpr bool kHas = !kIsFloat<T>;
+  template <typename W>
+  static OFL_INLINE typename W::V of(typename W::V x) {
+    return ~x;
+  }
+};
+
+}  // namespace
+
+}  // namespace ofl::ops::arithmetic
