@@ -48,6 +48,7 @@ class FusionGroup : public FusionSpace {
     int64_t scale = 1;
     int cut = 0;
     int64_t inner = 1;
+    bool is_call = false;  // of the loop, on each tile: the plan sets it
   };
 
   /// Tiles of `size` elements, `per_run` of them in each run of `run` elements.

@@ -14,25 +14,34 @@ size_t aligned(int64_t bytes) { return static_cast<size_t>((bytes + 63) & ~int64
 FusionPlan::FusionPlan(FusionGroup group) : group_(std::move(group)) {
   for (FusionGroup::Member& kernel : group_.kernels_) {
     std::tie(kernel.cut, kernel.inner) = FusionGroup::row_of(kernel, group_.tiling_.unit);
+    kernel.is_call = kernel.args->kernel == KernelId::elementwise && kernel.scale == 1 &&
+                     kernel.inner == 1 && is_one_call(*kernel.args);
   }
   assign_buffers();
   place_repeated();
 }
 
-/// A memory that is unseen gets the first buffer that no other one needs at the same time.
+/// A memory that is unseen gets the first buffer that no other one needs at the same time. That may
+/// be one of an operand of the kernel that writes it, so that less of the cache is used.
 void FusionPlan::assign_buffers() {
-  std::vector<int> busy_until;  // by buffer: the last kernel that uses it
+  using Memory = FusionSpace::Memory;
+  std::vector<const Memory*> in_buffers;  // the last one in each
   int64_t item_size = 1;
-  for (FusionSpace::Memory& memory : group_.memories_) {  // by first use
+  for (Memory& memory : group_.memories_) {  // by first use
     if (!memory.unseen) continue;
     item_size = std::max(item_size, memory.item_size);
-    size_t i = 0;
-    while (i < busy_until.size() && busy_until[i] >= memory.first) ++i;
-    if (i == busy_until.size()) busy_until.push_back(0);
-    busy_until[i] = memory.last;
-    memory.buffer = static_cast<int>(i);
+    const auto is_free = [&](const Memory* other) {
+      return other->last < memory.first || memory.may_follow_in_tiles(*other);
+    };
+    const auto found = std::find_if(in_buffers.begin(), in_buffers.end(), is_free);
+    memory.buffer = static_cast<int>(found - in_buffers.begin());
+    if (found == in_buffers.end()) {
+      in_buffers.push_back(&memory);
+    } else {
+      *found = &memory;
+    }
   }
-  buffers_ = static_cast<int>(busy_until.size());
+  buffers_ = static_cast<int>(in_buffers.size());
   buffer_size_ = aligned(longest_tile() * item_size);
 }
 

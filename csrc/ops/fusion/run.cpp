@@ -123,6 +123,7 @@ class FusionPlan::TileRunner {
  private:
   void run_kernel(int number, int64_t tile, int64_t first, int64_t count) {
     const Member& kernel = group_.kernels_[number];
+    if (kernel.is_call) return call_loop(kernel, number, first, count);
     LoopArgs& piece = pieces_[number];
     if (kernel.scale != 1) {
       first /= kernel.scale;
@@ -136,8 +137,24 @@ class FusionPlan::TileRunner {
     if (kernel.args->iteration.ndim > 0) {
       piece.iteration.rows[kernel.cut].dim = kernel.inner == 1 ? count : count / kernel.inner;
     }
-    if (!ahead_.empty()) fetch_ahead(number, count);
+    if (!ahead_.empty()) fetch_ahead(number, piece.data, count);
     kernel.whole.run(piece, kernel.whole);
+  }
+
+  /// The usual case, with nothing else to do: in small tiles, all that is around a loop counts.
+  void call_loop(const Member& kernel, int number, int64_t first, int64_t count) {
+    const LoopArgs& args = *kernel.args;
+    const int64_t* const strides = args.iteration.rows[0].strides;
+    const Start& start = starts_[number];
+    char* data[kMaxOperands];
+    intptr_t steps[kMaxOperands];
+    for (int k = 0; k < args.iteration.operands; ++k) {
+      steps[k] = strides[k];
+      data[k] = start.data[k] + (start.stays[k] ? 0 : first * strides[k]);
+    }
+    if (!ahead_.empty()) fetch_ahead(number, data, count);
+    const intptr_t n = count;
+    args.resolution->loop(data, &n, steps, args.resolution->data);
   }
 
   /// Where the operands of a kernel begin, and which of them lie there in every tile.
@@ -192,11 +209,11 @@ class FusionPlan::TileRunner {
 
   /// Asks for a part of what the next tile needs, while this one is computed: memory and arithmetic
   /// then take the time of the slower one, not of both.
-  void fetch_ahead(int number, int64_t count) {
+  void fetch_ahead(int number, char* const* data, int64_t count) {
     for (Ahead& ahead : ahead_) {
       if (ahead.kernel == number) {
         const int64_t bytes = count * ahead.item_size;
-        ahead.at = pieces_[number].data[ahead.operand] + bytes;
+        ahead.at = data[ahead.operand] + bytes;
         ahead.end = ahead.at + bytes;
         ahead.step = bytes / group_.size() + kLine;
       }

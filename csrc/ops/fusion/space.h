@@ -39,9 +39,13 @@ class FusionSpace {
     /// It may lie where `other` lay, which is not needed any more: tile by tile, the last kernel
     /// that reads the one is not after the first that writes the other.
     bool may_follow(const Memory& other) const {
-      return internal() && other.plain && !other.written &&
-             (reduced ? other.last < first : other.last <= first) && other.item_size == item_size &&
-             other.offset == offset && other.dims == dims;
+      return internal() && other.plain && !other.written && may_follow_in_tiles(other) &&
+             other.offset == offset;
+    }
+    /// The same of two memories whose elements lie one after the other in buffers of a tile.
+    bool may_follow_in_tiles(const Memory& other) const {
+      return (reduced ? other.last < first : other.last <= first) && other.item_size == item_size &&
+             other.dims == dims;
     }
   };
 
