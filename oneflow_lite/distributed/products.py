@@ -13,6 +13,7 @@ from oneflow_lite.distributed.functions import KNOWN, is_here, rule
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.sbp import Sbp, broadcast, partial_sum, split
 from oneflow_lite.distributed.shapes import axis_of, expand_dims, permute_dims, reshape, squeeze
+from oneflow_lite.dtypes import result_type
 
 
 class _Operand(NamedTuple):
@@ -22,6 +23,7 @@ class _Operand(NamedTuple):
     before: int
     outer: int  # rows of the left one, columns of the right one
     inner: int
+    keeps: bool  # parts may be multiplied: the product has the dtype, so none is cast first
 
     def batch(self, dim: int, extent: int) -> Sbp:
         """How a factor has a batch dimension of the result where the other one is split there."""
@@ -42,14 +44,14 @@ def _along(a: _Operand, b: _Operand, shape: Sequence[int], left: Sbp, right: Sbp
     broadcast              columns               columns
     inner, or broadcast    inner                 partial sum
     inner                  broadcast             partial sum
-    partial sum            broadcast             partial sum
-    broadcast              partial sum           partial sum
+    partial sum, keeps     broadcast             partial sum
+    broadcast              partial sum, keeps    partial sum
     rows                   columns               the smaller one is gathered
     =====================  ====================  ===================
     """
-    if left.op == "sum" and right == broadcast:
+    if left == partial_sum and a.keeps and right == broadcast:
         return [left, right, partial_sum]
-    if left == broadcast and right.op == "sum":
+    if left == broadcast and right == partial_sum and b.keeps:
         return [left, right, partial_sum]
     left = broadcast if left.op is not None else left
     right = broadcast if right.op is not None else right
@@ -82,7 +84,7 @@ class _Plan(NamedTuple):
 
 
 @lru_cache(KNOWN)
-def _plan(a: Layout, b: Layout) -> _Plan:
+def _plan(a: Layout, b: Layout, keeps: tuple[bool, bool]) -> _Plan:
     try:
         batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:
@@ -96,11 +98,16 @@ def _plan(a: Layout, b: Layout) -> _Plan:
         )
     shape = [*batch, a.shape[-2], b.shape[-1]]
     ndims = [len(each.shape) for each in (a, b)]
-    one = _Operand(a, len(shape) - ndims[0], ndims[0] - 2, ndims[0] - 1)
-    other = _Operand(b, len(shape) - ndims[1], ndims[1] - 1, ndims[1] - 2)
+    one = _Operand(a, len(shape) - ndims[0], ndims[0] - 2, ndims[0] - 1, keeps[0])
+    other = _Operand(b, len(shape) - ndims[1], ndims[1] - 1, ndims[1] - 2, keeps[1])
     rules = [_along(one, other, shape, *sbps) for sbps in zip(a.sbp, b.sbp, strict=True)]
     left, right, result = (list(sbps) for sbps in zip(*rules, strict=True))
     return _Plan(left, right, Layout(shape, a.placement, result))
+
+
+def _keeps(own: np.dtype[Any], other: np.dtype[Any]) -> bool:
+    """Whether a product has this dtype, and adds in it."""
+    return own.kind != "b" and (own == other or result_type(own, other) == own)
 
 
 @rule("matmul")
@@ -137,7 +144,8 @@ def matmul(a: Any, b: Any) -> GlobalTensor:
         return squeeze(matmul(expand_dims(a, 0), b), -1 if b.ndim == 1 else -2)
     if b.ndim == 1:
         return squeeze(matmul(a, expand_dims(b, 1)), -1)
-    plan = _plan(_C.layout_of(a), _C.layout_of(b))
+    keeps = _keeps(a.dtype, b.dtype), _keeps(b.dtype, a.dtype)
+    plan = _plan(_C.layout_of(a), _C.layout_of(b), keeps)
     left = _C.bring("matmul", a, plan.left).to_local()
     right = _C.bring("matmul", b, plan.right).to_local()
     made = left @ right if is_here(a) else left + right  # of no elements: its dtype

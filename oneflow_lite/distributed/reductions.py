@@ -11,7 +11,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import GlobalTensor, Tensor
 from oneflow_lite.distributed.functions import KNOWN, is_here, rule
 from oneflow_lite.distributed.layout import Layout
-from oneflow_lite.distributed.sbp import Sbp, broadcast, partial, split
+from oneflow_lite.distributed.sbp import Sbp, broadcast, partial, partial_sum, split
 from oneflow_lite.ops.creation.data import full
 from oneflow_lite.ops.elementwise import conj, sqrt
 from oneflow_lite.ops.statistics import reduction
@@ -79,11 +79,13 @@ class _Plan(NamedTuple):
 
 
 @lru_cache(KNOWN)
-def _plan(name: str, op: str, layout: Layout, axis: Axis, keepdims: bool) -> _Plan:
+def _plan(
+    name: str, op: str, layout: Layout, axis: Axis, keepdims: bool, adds_parts: bool
+) -> _Plan:
     axes = _axes(axis, len(layout.shape), name)
     if name in ("max", "min") and 0 in (layout.shape[a] for a in axes):
         getattr(reduction, name)(full(layout.shape, 0), axis=axes)  # raises
-    wanted = [_wanted(sbp, op) for sbp in layout.sbp]
+    wanted = [_wanted(sbp, adds_parts) for sbp in layout.sbp]
     shape = [1 if a in axes else n for a, n in enumerate(layout.shape) if keepdims or a not in axes]
     made = Layout(shape, layout.placement, [_result(sbp, op, axes, keepdims) for sbp in wanted])
     result = made
@@ -96,7 +98,8 @@ def _reduce(
     name: str, op: str, x: GlobalTensor, axis: Axis, keepdims: bool, **options: Any
 ) -> GlobalTensor:
     given = axis if axis is None or isinstance(axis, int) else tuple(axis)
-    plan = _plan(name, op, _C.layout_of(x), given, keepdims)
+    adds_parts = op == "sum" and _keeps(x.dtype, **options)
+    plan = _plan(name, op, _C.layout_of(x), given, keepdims, adds_parts)
     source = x if plan.wanted is None else _C.bring(name, x, plan.wanted)
     part = source.to_local()
     if is_here(x):
@@ -107,10 +110,19 @@ def _reduce(
     return result if plan.result == plan.made else _C.box(result, plan.result)
 
 
-def _wanted(sbp: Sbp, op: str) -> Sbp:
-    """How an operand is reduced along one axis of the grid: of partial values, sums are added."""
-    stays = sbp.op is None or sbp.op == op == "sum"
+def _wanted(sbp: Sbp, adds_parts: bool) -> Sbp:
+    """How an operand is reduced along one axis of the grid: partial sums may be added as such."""
+    stays = sbp.op is None or (adds_parts and sbp == partial_sum)
     return sbp if stays else broadcast
+
+
+def _keeps(own: np.dtype[Any], dtype: Any = None) -> bool:
+    """Whether elements are added in their dtype. Parts that are cast first have another sum."""
+    if own.kind == "b":
+        return False
+    if dtype is None:
+        return own.kind not in "iu" or own.itemsize == 8
+    return bool(own == dtype)
 
 
 @rule("sum")
@@ -182,7 +194,8 @@ def mean(x: GlobalTensor, axis: Axis = None, keepdims: bool = False) -> GlobalTe
     result = total / count
     if wide != "float32":
         return result
-    return _C.of_part(result.to_local().astype(x.dtype), result.layout, x)
+    whole = result.to_global(sbp=[broadcast if each.op else each for each in result.sbp])
+    return _C.of_part(whole.to_local().astype(x.dtype), whole.layout, x)
 
 
 @rule("var")

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "distributed/boxing/assemble.h"
-#include "python/errors.h"
+#include "python/ops/registry.h"
 
 namespace ofl::python {
 
@@ -56,9 +56,10 @@ GlobalTensor assembled(const Tensor& local, const distributed::Placement& placem
                        const distributed::Sbps& sbps);
 
 /// Calls an elementwise operation on operands of which at least one is a GlobalTensor; `call` does
-/// it on their parts, which are objects of the type Tensor or Python's numbers.
+/// it on their parts, which are objects of the type Tensor or Python's numbers. `row`: that of the
+/// table; null: there is none, and partial values are made whole first.
 using CallOnParts = PyObject* (*)(PyObject* const* parts, int count, void* context);
-PyObject* call_elementwise(const char* name, ops::Linear linear, PyObject* const* operands,
+PyObject* call_elementwise(const char* name, const OpObject* row, PyObject* const* operands,
                            int count, CallOnParts call, void* context);
 
 /// Makes the type; adds it to the module.

@@ -1,9 +1,11 @@
 // The operators of GlobalTensor, and elementwise operations on it: layouts are inferred, operands
 // brought into theirs, and the operation is that of the parts.
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "distributed/rules/elementwise.h"
+#include "ops/array_args.h"
 #include "python/convert.h"
 #include "python/distributed/implied.h"
 #include "python/ops/registry.h"
@@ -120,7 +122,7 @@ PyObject* call_operator(const OpObject& op, PyObject* a, PyObject* b, binaryfunc
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     if (!is_known(a) || !is_known(b)) Py_RETURN_NOTIMPLEMENTED;
     PyObject* const operands[2] = {a, b};
-    return call_elementwise(op.op->name.c_str(), op.op->linear, operands, 2, call_two,
+    return call_elementwise(op.op->name.c_str(), &op, operands, 2, call_two,
                             reinterpret_cast<void*>(call));
   });
 }
@@ -139,7 +141,7 @@ template <Slot slot, unaryfunc call>
 PyObject* unary(PyObject* a) {
   return guarded<PyObject*>(nullptr, [&] {
     const OpObject& op = op_of(slot);
-    return call_elementwise(op.op->name.c_str(), op.op->linear, &a, 1, call_one,
+    return call_elementwise(op.op->name.c_str(), &op, &a, 1, call_one,
                             reinterpret_cast<void*>(call));
   });
 }
@@ -153,7 +155,7 @@ PyObject* call_row(const OpObject& op, PyObject* const* operands, int count) {
     return PyObject_Vectorcall(static_cast<PyObject*>(row), parts, static_cast<size_t>(n), nullptr);
   };
   PyObject* const function = reinterpret_cast<PyObject*>(const_cast<OpObject*>(&op));
-  return call_elementwise(op.op->name.c_str(), op.op->linear, operands, count, call, function);
+  return call_elementwise(op.op->name.c_str(), &op, operands, count, call, function);
 }
 
 template <int operation>
@@ -161,25 +163,92 @@ PyObject* compare(PyObject* a, PyObject* b) {
   return PyObject_RichCompare(a, b, operation);
 }
 
-/// What holds of partial sums for the numbers among the operands. Parts that are divided by 0, or
-/// multiplied by an infinity, are infinite with either sign.
-ops::Linear linear_for(ops::Linear linear, PyObject* const* operands, int count) {
-  for (int k = 0; k < count && linear != ops::Linear::none; ++k) {
-    if (is_global(operands[k]) || PyArray_Check(operands[k])) continue;
-    const double number = PyFloat_AsDouble(operands[k]);
-    if (number == -1 && PyErr_Occurred()) {
-      PyErr_Clear();  // a complex one
+bool is_partial_sum(PyObject* object) {
+  if (!is_global(object)) return false;
+  const Sbps& sbps = global_of(object).layout->sbps();
+  return std::any_of(sbps.begin(), sbps.end(), [](const Sbp& sbp) {
+    return sbp.is_partial() && sbp.op == distributed::PartialOp::sum;
+  });
+}
+
+bool is_finite(const ops::ArrayView& x) { return ops::count_nonfinite(x).count() == 0; }
+
+/// An array that the processor cannot read as it is may have anything.
+bool is_finite(PyArrayObject* array, const char* name) {
+  if (!PyArray_ISBEHAVED_RO(array)) return false;
+  ops::ArrayView view{PyArray_BYTES(array), dtype_of(PyArray_DESCR(array), name), {}, {}};
+  for (int d = 0; d < PyArray_NDIM(array); ++d) {
+    view.shape.push_back(PyArray_DIM(array, d));
+    view.strides.push_back(PyArray_STRIDE(array, d));
+  }
+  return is_finite(view);
+}
+
+/// So it is as an element of the result, too.
+bool is_finite(double number, DType dtype) {
+  if (!std::isfinite(number)) return false;
+  if (is_integer(dtype)) return true;
+  const Reference object(checked(PyFloat_FromDouble(number)));
+  Scalar element = to_scalar(object.get(), dtype);
+  return is_finite({reinterpret_cast<char*>(element.bytes), dtype, {}, {}});
+}
+
+/// Parts that are multiplied by an infinity, or divided by what is nearly 0, are infinite with
+/// either sign.
+bool is_finite_factor(PyObject* object, bool is_divisor, DType dtype, const char* name) {
+  if (is_global(object)) return true;  // nobody looks at its values; see docs/distributed.md
+  if (PyArray_Check(object)) return is_finite(reinterpret_cast<PyArrayObject*>(object), name);
+  const double number = PyFloat_AsDouble(object);
+  if (number == -1 && PyErr_Occurred()) {
+    PyErr_Clear();  // no float holds it; the operation says so
+    return false;
+  }
+  return is_finite(number, dtype) && (!is_divisor || is_finite(1 / number, dtype));
+}
+
+ops::TypeCode code_of_operand(PyObject* object, const char* name) {
+  if (is_global(object)) return ops::code_of(global_of(object).part.dtype);
+  if (PyArray_Check(object)) {
+    return ops::code_of(dtype_of(PyArray_DESCR(reinterpret_cast<PyArrayObject*>(object)), name));
+  }
+  ops::TypeCode code = ops::kWeakComplex;
+  classify(object, &code, name);
+  return code;
+}
+
+bool is_complex(ops::TypeCode code) {
+  if (code >= kDTypeCount) return code == ops::kWeakComplex;
+  return info(static_cast<DType>(code)).kind == DTypeKind::complex;
+}
+
+/// What holds of the partial sums among these operands. A part that is cast before it is added is
+/// not rounded, wrapped or cut to a bool as the sum is; so all of them have the result's dtype.
+ops::Linear linear_for(const OpObject* row, PyObject* const* operands, int count) {
+  const ops::Linear linear = row ? row->op->linear : ops::Linear::none;
+  if (linear == ops::Linear::none || std::none_of(operands, operands + count, is_partial_sum)) {
+    return ops::Linear::none;
+  }
+  const char* const name = row->op->name.c_str();
+  ops::TypeCode codes[ops::kMaxInputs] = {};
+  for (int k = 0; k < count; ++k) codes[k] = code_of_operand(operands[k], name);
+  const DType result = resolve(*row, codes).result;
+  for (int k = 0; k < count; ++k) {
+    if (is_partial_sum(operands[k])) {
+      if (codes[k] != ops::code_of(result) || result == DType::b1) return ops::Linear::none;
+      continue;
+    }
+    if (!is_global(operands[k]) && !PyArray_Check(operands[k]) && is_complex(codes[k])) {
       return ops::Linear::none;
     }
-    const bool is_divisor = linear == ops::Linear::first;
-    if (!std::isfinite(number) || (is_divisor && number == 0)) return ops::Linear::none;
+    const bool is_divisor = linear == ops::Linear::first && k > 0;
+    if (!is_finite_factor(operands[k], is_divisor, result, name)) return ops::Linear::none;
   }
   return linear;
 }
 
 }  // namespace
 
-PyObject* call_elementwise(const char* name, ops::Linear linear, PyObject* const* operands,
+PyObject* call_elementwise(const char* name, const OpObject* row, PyObject* const* operands,
                            int count, CallOnParts call, void* context) {
   const Operands known(name, operands, count);
   const GlobalTensor& first = known.first();
@@ -187,7 +256,7 @@ PyObject* call_elementwise(const char* name, ops::Linear linear, PyObject* const
   const Inferred* inferred = nullptr;
   if (!known.are_alike()) {
     inferred =
-        &distributed::infer_elementwise(linear_for(linear, operands, count), known.layouts(), name);
+        &distributed::infer_elementwise(linear_for(row, operands, count), known.layouts(), name);
     result_layout = inferred->result;
   }
   SmallVector<PyObject*, 4> parts;

@@ -238,7 +238,7 @@ py::object elementwise_of_parts(const py::str& name, const py::function& functio
                                nullptr);
   };
   const std::string text = name;
-  PyObject* const made = call_elementwise(text.c_str(), ops::Linear::none, given.data(),
+  PyObject* const made = call_elementwise(text.c_str(), nullptr, given.data(),
                                           static_cast<int>(given.size()), call, function.ptr());
   return py::reinterpret_steal<py::object>(checked(made));
 }
