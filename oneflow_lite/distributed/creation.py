@@ -31,7 +31,8 @@ def created(
     Raises
     ------
     TypeError
-        For another placement or sbp, and for ``device``, which the placement decides.
+        For another placement or sbp, for ``device``, which the placement decides, and for a tensor
+        of this rank alone.
     ValueError
         For another number of sbps than the grid has axes.
     """
@@ -40,6 +41,11 @@ def created(
         raise TypeError(
             f"[{name}] the tensor is one of many ranks; x.to_global(placement, sbp) gives it "
             "another layout"
+        )
+    if any(isinstance(each, Tensor) for each in (*args, *names.values())):
+        raise TypeError(
+            f"[{name}] expected data that all ranks have, got a Tensor of this rank alone; "
+            "x.to_global(placement, sbp) says which part of what it is"
         )
     given = sbps_of(name, names.pop("device", None), placement, sbp)
     whole = [broadcast if each.op is not None else each for each in given]

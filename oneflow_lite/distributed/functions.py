@@ -57,8 +57,8 @@ def on_whole(
     if not operands:
         raise TypeError(f"[{name}] expected a GlobalTensor among the arguments")
     like = operands[0]
+    require_together(name, like, (args, names))
     for x in operands:
-        require_one_placement(name, like, x)
         if any(not sbp.is_broadcast for sbp in x.sbp):
             whole = x.size * x.dtype.itemsize
             raise TypeError(
@@ -88,31 +88,47 @@ def require_one_placement(name: str, a: GlobalTensor, b: GlobalTensor) -> None:
         )
 
 
+def require_together(name: str, like: GlobalTensor, given: Any) -> None:
+    """What is given with a tensor of many ranks is of many ranks, too, and of its placement."""
+    for x in tensors(given):
+        if isinstance(x, Tensor):
+            raise TypeError(
+                f"[{name}] one operand is a GlobalTensor on {like.placement}, another a Tensor of "
+                "this rank alone; x.to_global(placement, sbp) says which part of what the latter is"
+            )
+        require_one_placement(name, like, x)
+
+
 def whole_of(part: Tensor, like: GlobalTensor) -> GlobalTensor:
     """The tensor of which each rank of a placement has all."""
     layout = Layout(list(part.shape), like.placement, [broadcast] * len(like.sbp))
     return _C.of_part(part, layout, like)
 
 
-def global_tensors(given: Any) -> Iterator[GlobalTensor]:
+def tensors(given: Any) -> Iterator[GlobalTensor | Tensor]:
     """Those in arguments, and in lists, tuples and dicts of them."""
-    if isinstance(given, GlobalTensor):
+    if isinstance(given, (GlobalTensor, Tensor)):
         yield given
     elif isinstance(given, (list, tuple)):
         for each in given:
-            yield from global_tensors(each)
+            yield from tensors(each)
     elif isinstance(given, dict):
-        yield from global_tensors(list(given.values()))
+        yield from tensors(list(given.values()))
 
 
-def replaced(given: Any) -> Any:
+def global_tensors(given: Any) -> Iterator[GlobalTensor]:
+    """Those of many ranks; see ``tensors``."""
+    return (each for each in tensors(given) if isinstance(each, GlobalTensor))
+
+
+def replaced(given: Any, part_of: Callable[[GlobalTensor], Tensor] = GlobalTensor._part) -> Any:
     """The same with this rank's parts in their places."""
     if isinstance(given, GlobalTensor):
-        return given.to_local()
+        return part_of(given)
     if isinstance(given, dict):
-        return {name: replaced(each) for name, each in given.items()}
+        return {name: replaced(each, part_of) for name, each in given.items()}
     if isinstance(given, (list, tuple)):
-        return type(given)(map(replaced, given))
+        return type(given)(replaced(each, part_of) for each in given)
     return given
 
 

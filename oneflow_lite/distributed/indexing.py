@@ -13,7 +13,7 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import GlobalTensor, Tensor
-from oneflow_lite.distributed.functions import is_here, on_whole
+from oneflow_lite.distributed.functions import is_here, on_whole, replaced, require_together
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.sbp import Sbp, broadcast, split
 from oneflow_lite.distributed.shapes import broadcast_to, cuts, expand_dims, squeeze
@@ -66,7 +66,7 @@ def _is_basic(key: Any) -> bool:
         or each is Ellipsis
         or isinstance(each, slice)
         or (
-            not isinstance(each, (bool, np.bool_))
+            not isinstance(each, (bool, np.bool_, Tensor))
             and hasattr(each, "__index__")
             and not _ndim(each)
         )
@@ -178,9 +178,9 @@ def getitem(x: GlobalTensor, key: Any) -> GlobalTensor:
 
 
 def _advanced(x: GlobalTensor, key: Any) -> GlobalTensor:
-    is_mask = isinstance(key, GlobalTensor) and key.dtype.kind == "b" and key.shape == x.shape
+    require_together("getitem", x, key)
     by_rows = len(x.sbp) == 1 and x.sbp[0] == split(0)
-    if not is_mask or not by_rows:
+    if not by_rows or not _is_mask_of(x, key):
         made: GlobalTensor = on_whole("getitem", lambda part, at: part[at], (x, key), {})
         return made
     mask = _C.bring("getitem", key, list(x.sbp)).to_local()
@@ -198,27 +198,26 @@ def setitem(x: GlobalTensor, key: Any, value: Any) -> None:
         For a tensor of this rank alone, and for masks and index arrays of a tensor of which a rank
         has only a part.
     ValueError
-        For partial values, which no element can be written to.
+        For partial values, which no element can be written to, and two placements.
+    OverflowError
+        For Python's integers that its dtype cannot hold.
     """
     if any(each.op is not None for each in x.sbp):
         raise ValueError(
             "[setitem] ranks have values that add up to the elements, and not these; "
             "x = x.to_global(sbp=flow.distributed.sbp.broadcast) makes them whole"
         )
-    if isinstance(value, Tensor):
-        raise TypeError(
-            "[setitem] the tensor is a GlobalTensor, the value a Tensor of this rank alone; "
-            "to_global() says which part of what it is"
-        )
+    require_together("setitem", x, (key, value))
+    if not isinstance(value, GlobalTensor):
+        value = _as_array(x, value)
     if not _is_basic(key):
-        return _set_masked(x, key, value)
+        return _set_advanced(x, key, value)
     wanted = _parsed(key, x.shape)
     if not isinstance(value, GlobalTensor):
         if is_here(x):
-            x.to_local()[_local(x, wanted)] = _piece(x, wanted, np.asarray(value))
+            x.to_local()[_local(x, wanted)] = _piece(x, wanted, value)
         return None
-    extra = value.ndim - len(_shape_of(wanted))  # NumPy drops leading dimensions of extent 1
-    if extra > 0 and value.shape[:extra] == (1,) * extra:
+    if extra := _leading(value, wanted):
         value = squeeze(value, tuple(range(extra)))
     given = broadcast_to(value, _shape_of(wanted))
     if wanted.new:
@@ -226,6 +225,12 @@ def setitem(x: GlobalTensor, key: Any, value: Any) -> None:
     if wanted.gone:
         given = expand_dims(given, wanted.gone)
     return _write(x, wanted, given)
+
+
+def _leading(value: Any, key: _Key) -> int:
+    """How many dimensions of extent 1 come before those of the key; NumPy drops them."""
+    extra = value.ndim - len(_shape_of(key))
+    return extra if extra > 0 and value.shape[:extra] == (1,) * extra else 0
 
 
 def _write(x: GlobalTensor, key: _Key, value: GlobalTensor) -> None:
@@ -244,6 +249,7 @@ def _write(x: GlobalTensor, key: _Key, value: GlobalTensor) -> None:
 def _piece(x: GlobalTensor, key: _Key, value: Any) -> Any:
     """The part of a value, of the shape that the key has or one that broadcasts, for this rank."""
     if not isinstance(value, Tensor):
+        value = value.reshape(value.shape[_leading(value, key) :])
         value = np.broadcast_to(value, _shape_of(key)).reshape(key.shape())
     box = x.layout.box(_C.rank_of(x))
     assert box is not None
@@ -251,20 +257,37 @@ def _piece(x: GlobalTensor, key: _Key, value: Any) -> Any:
     return value[tuple(slice(a, b) for a, b in ranges)]
 
 
-def _set_masked(x: GlobalTensor, key: Any, value: Any) -> None:
-    if isinstance(key, GlobalTensor) and key.dtype.kind == "b" and key.shape == x.shape:
-        number = value if isinstance(value, (int, float, complex, np.generic)) else None
-        if number is not None:
-            mask = _C.bring("setitem", key, list(x.sbp)).to_local()
-            if is_here(x):
-                x.to_local()[mask] = number
-            return
+def _set_advanced(x: GlobalTensor, key: Any, value: Any) -> None:
+    """Write at a mask or at index arrays. These, and the value, move to where x is."""
+    if _is_mask_of(x, key) and isinstance(value, np.ndarray) and value.ndim == 0:
+        mask = _C.bring("setitem", key, list(x.sbp)).to_local()
+        if is_here(x):
+            x.to_local()[mask] = value
+        return
     if any(not each.is_broadcast for each in x.sbp):
         raise TypeError(
             f"[setitem] has no rule for index arrays of {', '.join(map(str, x.sbp))}; "
             "x.to_global(sbp=flow.distributed.sbp.broadcast) first"
         )
-    operands = (key, value)
+
+    def whole(each: GlobalTensor) -> Tensor:
+        return _C.bring("setitem", each, list(x.sbp)).to_local()
+
+    at, given = replaced(key, whole), replaced(value, whole)
     if is_here(x):
-        local = [each.to_local() if isinstance(each, GlobalTensor) else each for each in operands]
-        x.to_local()[local[0]] = local[1]
+        x.to_local()[at] = given
+
+
+def _is_mask_of(x: GlobalTensor, key: Any) -> bool:
+    return isinstance(key, GlobalTensor) and key.dtype.kind == "b" and key.shape == x.shape
+
+
+def _as_array(x: GlobalTensor, value: Any) -> np.ndarray[Any, Any]:
+    """What is no tensor, for x: numbers that x cannot hold are an error on all ranks."""
+    made = np.asarray(value)
+    is_weak = isinstance(value, (int, float, complex, np.generic, list, tuple))
+    if not is_weak or made.dtype.kind not in "biufcV":
+        return made
+    made = np.empty(made.shape, x.dtype)
+    made[...] = value
+    return made

@@ -9,7 +9,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import GlobalTensor, Tensor
 from oneflow_lite.distributed.borders import concat
 from oneflow_lite.distributed.creation import created, like
-from oneflow_lite.distributed.functions import require_one_placement, rule
+from oneflow_lite.distributed.functions import require_one_placement, require_together, rule
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.reductions import max, min, sum
 from oneflow_lite.distributed.sbp import broadcast, partial, split
@@ -321,6 +321,7 @@ def _of_like(
     def make(
         x: Any, /, *args: Any, placement: Any = None, sbp: Any = None, **names: Any
     ) -> GlobalTensor:
+        require_together(function.__name__, x, (args, names))
         if placement is None and sbp is None:
             return like(x, lambda part: function(part, *args, **names))
         given = {"dtype": x.dtype} | {name: each for name, each in names.items() if each}
