@@ -44,6 +44,12 @@ def call(function: Any, args: tuple[Any, ...], names: dict[str, Any]) -> Any:
         given = dict(names)
         ranks, sbp = given.pop("placement"), given.pop("sbp", broadcast)
         return created(function, args, given, ranks, sbp)
+    if function.__module__ == _GENERATOR:
+        raise TypeError(
+            f"[{name}] each rank would draw by a generator of its own; "
+            "flow.random.Philox(seed), whose permutation() and choice() take a GlobalTensor, draws "
+            "the same on all"
+        )
     if name in RULES:
         return RULES[name](*args, **names)
     return on_whole(name, function, args, names)

@@ -165,3 +165,17 @@ def test_numbers_at_a_mask() -> None:
         assert x.full().tolist() == (MASK * 7).tolist()
 
     on_ranks(program, 2)
+
+
+@pytest.mark.parametrize("name", ["permutation", "shuffle", "choice", "permuted"])
+def test_generators_of_each_rank_are_refused(name: str) -> None:
+    """Each rank would have an order of its own of a tensor that all have."""
+
+    def program() -> None:
+        x = spread(np.arange(8))
+        for source in (flow.random, flow.random.default_rng()):
+            with pytest.raises(TypeError, match=rf"\[{name}\] each rank .* flow.random.Philox"):
+                getattr(source, name)(x)
+        assert x.tolist() == list(range(8))
+
+    on_ranks(program, 2)
