@@ -45,6 +45,7 @@ def _limit_isa() -> None:
 
 def _after_fork_in_child() -> None:
     _C.after_fork_in_child()
+    _C.forget_process_member()
     _C.benchmark_clear()
 
 

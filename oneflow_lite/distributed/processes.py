@@ -97,7 +97,6 @@ def _enter(launcher: Launcher, size: int) -> _C.Member:
     node.Free()
     _Farewell(member, MPI.COMM_WORLD.Abort).register()
     _mpi = MPI
-    os.register_at_fork(after_in_child=_C.forget_process_member)
     own_environment()
     return member
 

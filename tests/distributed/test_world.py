@@ -1,5 +1,6 @@
 """Ranks that fail, leave, or do not do the same: errors on all, and never a wrong number."""
 
+import os
 import re
 import threading
 import time
@@ -312,3 +313,46 @@ def test_a_barrier_waits_for_all_ranks() -> None:
         return len(came)
 
     assert flow.distributed.run(program, 3) == [3, 3, 3]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_forked_child_of_a_thread_is_no_rank(run_program: Callable[..., Any]) -> None:
+    """It has an error at once where it would wait for ranks that are in its parent."""
+    done = run_program(
+        """
+import os, warnings
+import oneflow_lite as flow
+from oneflow_lite.distributed import placement, rank, run, sbp
+warnings.simplefilter("ignore")
+def say(*words):
+    print(*words, flush=True)
+def said(call):
+    try:
+        call()
+    except RuntimeError as error:
+        return str(error)
+def program():
+    x = flow.arange(6.0, placement=placement.all("cpu"), sbp=sbp.split(0))
+    x.full()
+    if rank() == 1:
+        pid = os.fork()
+        if pid == 0:
+            for call in (rank, x.full, lambda: x[1:], lambda: flow.ones(2).to_global(
+                    x.placement, sbp.broadcast)):
+                say(said(call))
+            say((flow.ones(1) + 6).tolist(), (x.to_local() + 1).tolist())
+            os._exit(0)
+        say(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    return x[1:].full().tolist()
+say(run(program, 2)[0])
+pid = os.fork()
+if pid == 0:
+    say(run(lambda: rank(), 2))
+    os._exit(0)
+os.waitpid(pid, 0)
+""",
+        timeout=60,
+    )
+    forked = "[distributed] this process was forked from a rank, and is none\n"
+    lines = "[7.0] [4.0, 5.0, 6.0]\n0\n[1.0, 2.0, 3.0, 4.0, 5.0]\n[0, 1]\n"
+    assert (done.returncode, done.stdout) == (0, 4 * forked + lines), done

@@ -24,6 +24,7 @@ thread_local Entered entered;
 struct Process {
   void (*start)() = nullptr;
   bool is_known = false, is_forked = false;
+  int64_t forks = 0;
   std::shared_ptr<Member> member;
 };
 
@@ -31,6 +32,10 @@ struct Process {
 Process& process() {
   static Process* const the_process = new Process;
   return *the_process;
+}
+
+[[noreturn]] void fail_forked() {
+  fail(ErrorKind::runtime, "[distributed] this process was forked from a rank, and is none");
 }
 
 /// The world of a process that has entered none. A group of one rank posts nothing, so any thread
@@ -46,6 +51,7 @@ const std::shared_ptr<Member>& alone() {
 Member::Member(std::unique_ptr<ep::World> world, int32_t local_rank)
     : world_(std::move(world)),
       local_rank_(local_rank),
+      forks_(process().forks),
       joined_(std::make_shared<std::atomic<int64_t>>(0)) {}
 
 Device Member::device(DeviceType type, int count) const {
@@ -61,8 +67,11 @@ void Member::require_in_world(const Placement& placement) const {
   }
 }
 
+bool Member::is_of_parent() const { return forks_ != process().forks; }
+
 void Member::require_thread() {
   if (size() == 1) return;
+  if (is_of_parent()) fail_forked();
   const std::thread::id own = std::this_thread::get_id();
   if (thread_ == std::thread::id()) thread_ = own;
   if (thread_ == own) return;
@@ -130,11 +139,12 @@ std::shared_ptr<Member> Member::current() {
          "[distributed] a function of the machine cannot communicate: it has no place in the order "
          "that all ranks have in common");
   }
-  if (entered.member) return entered.member;
-  Process& own = process();
-  if (own.is_forked) {
-    fail(ErrorKind::runtime, "[distributed] this process was forked from a rank, and is none");
+  if (entered.member) {
+    if (entered.member->is_of_parent()) fail_forked();
+    return entered.member;
   }
+  Process& own = process();
+  if (own.is_forked) fail_forked();
   if (!own.is_known && own.start) own.start();
   return own.member ? own.member : alone();
 }
@@ -142,7 +152,9 @@ std::shared_ptr<Member> Member::current() {
 // A function of the machine may name a device, as it does not communicate by that; but it cannot
 // enter a world.
 Device Member::default_device(DeviceType type, int (*count)()) {
-  if (entered.member) return entered.member->device(type, count());
+  if (entered.member) {
+    return entered.member->is_of_parent() ? Device{type, 0} : entered.member->device(type, count());
+  }
   const Process& own = process();
   if (!own.is_known && !own.is_forked) {
     if (vm::RunningScope::any()) {
@@ -163,8 +175,10 @@ void Member::set_process(std::shared_ptr<Member> member) {
 }
 
 void Member::forget_process() {
-  process().is_forked = process().member != nullptr;
-  process().member = nullptr;
+  Process& own = process();
+  ++own.forks;
+  own.is_forked = own.is_forked || own.member != nullptr;
+  own.member = nullptr;
 }
 
 std::shared_ptr<Member> Member::exchange(std::shared_ptr<Member> member) {

@@ -84,16 +84,18 @@ class Member {
   static void set_start(void (*start)());
   /// The process's world; null: it has entered none.
   static void set_process(std::shared_ptr<Member> member);
-  /// This process was forked from a rank, and is none.
+  /// In a forked child: this process is none of the ranks that its parent had.
   static void forget_process();
   /// The calling thread is this rank, or in no world (null); what it was before.
   static std::shared_ptr<Member> exchange(std::shared_ptr<Member> member);
 
  private:
+  bool is_of_parent() const;
   void require_thread();
 
   const std::unique_ptr<ep::World> world_;
   const int32_t local_rank_;
+  const int64_t forks_;     // of this process and those that it comes from, when it was made
   std::thread::id thread_;  // that communicates, once one has; with the GIL
   const std::shared_ptr<std::atomic<int64_t>> joined_;
   std::map<int, DeviceQueue> queues_;  // by the index of the device, whose type has peers
