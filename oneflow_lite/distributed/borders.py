@@ -17,7 +17,9 @@ from oneflow_lite.distributed.shapes import (
     axis_of,
     cuts,
     expand_dims,
+    listed,
     ravel,
+    require_global,
     reshape,
     with_part,
 )
@@ -47,7 +49,7 @@ def flip(x: GlobalTensor, /, axis: int | Sequence[int] | None = None) -> GlobalT
 
     Of a split one, each rank gets what has its place in the opposite order.
     """
-    given = range(x.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    given = range(x.ndim) if axis is None else listed(axis)
     result = x
     for dim in (axis_of(each, x.ndim, "flip") for each in given):
         result = _flipped(result, dim)
@@ -106,6 +108,9 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0, **options: Any) -> Gl
 
     Along a split axis, elements move to where they are balanced in the result.
     """
+    if options.pop("out", None) is not None:
+        raise TypeError("[concat] out: not for a GlobalTensor; y[...] = flow.concat(...)")
+    require_global("concat", arrays)
     if axis is None:
         return concat([ravel(x) for x in arrays], axis=0, **options)
     first: GlobalTensor = arrays[0]
@@ -147,6 +152,9 @@ def _parts_of_result(sources: Sequence[GlobalTensor], result: Layout, axis: int)
 @rule("stack")
 def stack(arrays: Sequence[Any], /, axis: int = 0, **options: Any) -> GlobalTensor:
     """Return tensors of one shape joined along a new axis, in the sbp of the first one."""
+    if options.pop("out", None) is not None:
+        raise TypeError("[stack] out: not for a GlobalTensor; y[...] = flow.stack(...)")
+    require_global("stack", arrays)
     along = axis_of(axis, arrays[0].ndim + 1, "stack")
     return concat([expand_dims(x, along) for x in arrays], axis=along, **options)
 

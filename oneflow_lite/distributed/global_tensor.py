@@ -69,6 +69,8 @@ def to_global(self: Tensor, placement: Placement, sbp: Sbp | Sequence[Sbp]) -> G
     ------
     ValueError
         On all ranks, for tensors that are no parts of one: other dtypes, dimensions or extents.
+    TypeError
+        On all ranks, for ``partial("any")`` and ``partial("all")`` of what is no bool.
     RankError, DesyncError
         Where another rank has failed, or does something else.
 
@@ -119,6 +121,8 @@ def _in_layout(
     ------
     ValueError
         For a rank that is not in the world, and another number of sbps than the grid has axes.
+    TypeError
+        For ``partial("any")`` and ``partial("all")`` of what is no bool.
 
     Examples
     --------
@@ -150,6 +154,8 @@ def _target(own: Layout, placement: Placement | None, sbp: Sbp | Sequence[Sbp] |
 def to_local(self: GlobalTensor) -> Tensor:
     """Return this rank's part; a tensor without elements where it holds nothing.
 
+    It is no copy: what is written to it is written to this tensor.
+
     Examples
     --------
     >>> ranks = flow.distributed.placement("cpu", ranks=[0])
@@ -162,6 +168,8 @@ def to_local(self: GlobalTensor) -> Tensor:
 @_method
 def full(self: GlobalTensor) -> Tensor:
     """Return all of it, on each rank of its placement; all of them call it.
+
+    Where x is broadcast, that is the part itself: what is written to it is written to x.
 
     Examples
     --------
@@ -195,6 +203,29 @@ def _value(self: GlobalTensor, method: str) -> Tensor:
 def numpy(self: GlobalTensor) -> npt.NDArray[Any]:
     """Return the value as a NumPy array, where this rank has all of it; waits for it."""
     return _value(self, "numpy").numpy()
+
+
+@_method
+def __array__(self: GlobalTensor, *_: Any, **_names: Any) -> Any:  # noqa: N807
+    raise TypeError(
+        f"[__array__] a GlobalTensor is no array: it is {_C.layout_of(self)}; x.numpy() where each "
+        "rank has all of it, else x.full().numpy() on all of its ranks"
+    )
+
+
+@_method
+def __reduce_ex__(self: GlobalTensor, protocol: Any) -> Any:  # noqa: N807
+    raise TypeError(
+        f"[pickle] a GlobalTensor is of many ranks: it is {_C.layout_of(self)}; "
+        "flow.distributed.save(path, x) writes it, and x.full(), which all of its ranks call, or "
+        "x.to_local() can be pickled"
+    )
+
+
+@_method
+def __deepcopy__(self: GlobalTensor, memo: dict[int, Any]) -> GlobalTensor:  # noqa: N807
+    copied: GlobalTensor = RULES["copy"](self)
+    return copied
 
 
 @_method
@@ -250,9 +281,10 @@ _METHODS["__matmul__"] = products.matmul
 _FUNCTIONS = (
     *("sum", "prod", "max", "min", "any", "all", "mean", "var", "std"),
     *("reshape", "transpose", "swapaxes", "ravel", "flatten", "squeeze", "astype", "clip"),
-    *("argmax", "argmin", "argsort", "cumsum", "cumprod", "take"),
+    *("argmax", "argmin", "argsort", "cumsum", "cumprod", "take", "copy"),
 )
 _METHODS |= {name: RULES[name] for name in _FUNCTIONS}
+_METHODS["__copy__"] = RULES["copy"]
 
 
 def _in_place(name: str, operator: Callable[[Any, Any], Any]) -> Callable[..., Any]:

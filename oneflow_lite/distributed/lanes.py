@@ -30,11 +30,44 @@ from oneflow_lite.ops.numpy import comparison, elementwise as extras
 from oneflow_lite.ops.statistics import reduction, scan
 
 
-@rule("asarray", "asanyarray", "array", "ascontiguousarray")
-def asarray(x: GlobalTensor, *_: Any, **names: Any) -> GlobalTensor:
-    """Return the tensor itself, or in another dtype."""
-    dtype = names.get("dtype")
-    return x if dtype is None else astype(x, dtype)
+@rule("asarray", "asanyarray", "ascontiguousarray")
+def asarray(
+    x: GlobalTensor, /, dtype: Any = None, *, device: Any = None, copy: bool | None = None
+) -> GlobalTensor:
+    """Return the tensor itself, or in another dtype; ``copy``: with memory of its own.
+
+    Raises
+    ------
+    TypeError
+        For a device, which the placement decides.
+    ValueError
+        For ``copy=False`` and another dtype.
+    """
+    if device is not None:
+        raise TypeError(
+            f"[asarray] device: the placement decides, got {device!r}; "
+            "x.to_global(placement=...) gives another one"
+        )
+    if dtype is None or x.dtype == dtype:
+        return copy_of(x) if copy else x
+    if copy is False:
+        raise ValueError(f"[asarray] copy=False, but {x.dtype} becomes {np.dtype(dtype)} by a copy")
+    return astype(x, dtype)
+
+
+@rule("array")
+def array(
+    data: GlobalTensor, dtype: Any = None, *, copy: bool | None = True, ndmin: int = 0, **names: Any
+) -> GlobalTensor:
+    """Return a copy with at least ``ndmin`` dimensions, the new ones first; see ``asarray``."""
+    made = asarray(data, dtype, copy=copy, **names)
+    return expand_dims(made, tuple(range(ndmin - made.ndim))) if made.ndim < ndmin else made
+
+
+@rule("copy")
+def copy_of(x: GlobalTensor, /) -> GlobalTensor:
+    """Return a copy in the same layout: each rank copies its part."""
+    return with_part(x, x.shape, x.sbp, _C.copy)
 
 
 @rule("astype")
@@ -285,12 +318,18 @@ def take(
 def _indices_of(x: GlobalTensor, indices: Any) -> Tensor:
     if isinstance(indices, GlobalTensor):
         require_one_placement("take", x, indices)
-        return _C.bring("take", indices, [broadcast] * len(x.sbp)).to_local()
+        return _wide(_C.bring("take", indices, [broadcast] * len(x.sbp)).to_local())
     if isinstance(indices, Tensor):
         raise TypeError(
             "[take] indices are a Tensor of this rank alone; to_global() says that all have them"
         )
-    return tensor(np.asarray(indices), device=x.to_local().device)
+    return _wide(tensor(np.asarray(indices), device=x.to_local().device))
+
+
+def _wide(indices: Tensor) -> Tensor:
+    """Those of small integers as int64, which holds each extent."""
+    is_small = indices.dtype.kind in "iu" and indices.dtype.itemsize < 8
+    return indices.astype("int64") if is_small else indices
 
 
 def _taken(part: Tensor, wanted: Tensor, axis: int, box: slice, extent: int, mode: str) -> Tensor:
@@ -304,7 +343,8 @@ def _taken(part: Tensor, wanted: Tensor, axis: int, box: slice, extent: int, mod
         if number.size and not -extent <= number.min() <= number.max() < extent:
             raise IndexError(f"[take] an index is out of bounds for axis {axis} with size {extent}")
         wanted = searching.where(wanted < 0, wanted + extent, wanted)
-    nothing: Any = {"f": -0.0, "c": complex(-0.0, -0.0), "b": False}.get(part.dtype.kind, 0)
+    zeros = {"f": -0.0, "V": -0.0, "c": complex(-0.0, -0.0), "b": False}  # V: bfloat16
+    nothing: Any = zeros.get(part.dtype.kind, 0)
     if part.shape[axis] == 0:
         shape = [*part.shape[:axis], *wanted.shape, *part.shape[axis + 1 :]]
         return full(shape, nothing, dtype=part.dtype, device=part.device)

@@ -12,7 +12,14 @@ from oneflow_lite._C import GlobalTensor
 from oneflow_lite.distributed.functions import KNOWN, is_here, rule
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.sbp import Sbp, broadcast, partial_sum, split
-from oneflow_lite.distributed.shapes import axis_of, expand_dims, permute_dims, reshape, squeeze
+from oneflow_lite.distributed.shapes import (
+    axis_of,
+    expand_dims,
+    listed,
+    permute_dims,
+    reshape,
+    squeeze,
+)
 from oneflow_lite.dtypes import result_type
 
 
@@ -164,10 +171,10 @@ def dot(a: Any, b: Any) -> GlobalTensor:
 @rule("tensordot")
 def tensordot(a: Any, b: Any, /, axes: Any = 2) -> GlobalTensor:
     """Return the sum of products over some axes of both: a product of matrices of other shapes."""
-    if isinstance(axes, int):
+    if isinstance(axes, (int, np.integer)):
         given = list(range(a.ndim - axes, a.ndim)), list(range(axes))
     else:
-        left, right = ([each] if isinstance(each, int) else list(each) for each in axes)
+        left, right = (listed(each) for each in axes)
         given = [axis_of(each, a.ndim, "tensordot") for each in left], right
     ours, theirs = given[0], [axis_of(each, b.ndim, "tensordot") for each in given[1]]
     inner = [a.shape[axis] for axis in ours]

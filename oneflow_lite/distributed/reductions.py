@@ -12,6 +12,7 @@ from oneflow_lite._C import GlobalTensor, Tensor
 from oneflow_lite.distributed.functions import KNOWN, is_here, rule
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.sbp import Sbp, broadcast, partial, partial_sum, split
+from oneflow_lite.distributed.shapes import listed
 from oneflow_lite.ops.creation.data import full
 from oneflow_lite.ops.elementwise import conj, sqrt
 from oneflow_lite.ops.statistics import reduction
@@ -23,7 +24,7 @@ def _axes(axis: Axis, ndim: int, name: str) -> tuple[int, ...]:
     """The reduced axes, counted from the first one."""
     if axis is None:
         return tuple(range(ndim))
-    given = [axis] if isinstance(axis, int) else list(axis)
+    given = listed(axis)
     for each in given:
         if not -ndim <= each < ndim:
             raise np.exceptions.AxisError(each, ndim, f"[{name}]")
@@ -97,7 +98,7 @@ def _plan(
 def _reduce(
     name: str, op: str, x: GlobalTensor, axis: Axis, keepdims: bool, **options: Any
 ) -> GlobalTensor:
-    given = axis if axis is None or isinstance(axis, int) else tuple(axis)
+    given = axis if axis is None or isinstance(axis, int) else tuple(listed(axis))
     adds_parts = op == "sum" and _keeps(x.dtype, **options)
     plan = _plan(name, op, _C.layout_of(x), given, keepdims, adds_parts)
     source = x if plan.wanted is None else _C.bring(name, x, plan.wanted)

@@ -20,6 +20,14 @@ def axis_of(axis: Any, ndim: int, name: str) -> int:
     return shapes.normalize_axes(index(axis), ndim, name)[0]
 
 
+def listed(axis: Any) -> list[int]:
+    """The axes that one integer of any type, or several, name."""
+    try:
+        return [index(axis)]
+    except TypeError:
+        return [index(each) for each in axis]
+
+
 def with_part(
     x: GlobalTensor,
     shape: Sequence[int],
@@ -94,7 +102,7 @@ def swapaxes(x: GlobalTensor, axis1: int, axis2: int) -> GlobalTensor:
 @rule("moveaxis")
 def moveaxis(x: GlobalTensor, source: Any, destination: Any) -> GlobalTensor:
     """Return the tensor with some of its dimensions in other places."""
-    given = [[each] if isinstance(each, int) else list(each) for each in (source, destination)]
+    given = [listed(each) for each in (source, destination)]
     if len(given[0]) != len(given[1]):
         raise ValueError("[moveaxis] source and destination have different lengths")
     sources, targets = ([axis_of(each, x.ndim, "moveaxis") for each in side] for side in given)
@@ -107,7 +115,7 @@ def moveaxis(x: GlobalTensor, source: Any, destination: Any) -> GlobalTensor:
 @rule("expand_dims")
 def expand_dims(x: GlobalTensor, /, axis: int | Sequence[int] = 0) -> GlobalTensor:
     """Return the tensor with new dimensions of extent 1."""
-    given = [axis] if isinstance(axis, int) else list(axis)
+    given = listed(axis)
     ndim = x.ndim + len(given)
     new = {axis_of(each, ndim, "expand_dims") for each in given}
     if len(new) < len(given):
@@ -126,8 +134,7 @@ def squeeze(x: GlobalTensor, /, axis: int | Sequence[int] | None = None) -> Glob
     if axis is None:
         gone = [place for place, extent in enumerate(x.shape) if extent == 1]
     else:
-        given = [axis] if isinstance(axis, int) else list(axis)
-        gone = [axis_of(each, x.ndim, "squeeze") for each in given]
+        gone = [axis_of(each, x.ndim, "squeeze") for each in listed(axis)]
     for place in gone:
         if x.shape[place] != 1:
             raise ValueError(f"[squeeze] axis {place} has extent {x.shape[place]}, expected 1")
@@ -237,7 +244,7 @@ def ravel(x: GlobalTensor, order: str = "C") -> GlobalTensor:
 @rule("broadcast_to")
 def broadcast_to(x: GlobalTensor, /, shape: Sequence[int] | int) -> GlobalTensor:
     """Return the tensor repeated along new dimensions, and along those of extent 1."""
-    extents = [shape] if isinstance(shape, int) else list(shape)
+    extents = listed(shape)
     added = len(extents) - x.ndim
     fits = added >= 0 and all(
         old in (1, new) for old, new in zip(x.shape, extents[max(added, 0) :], strict=True)
@@ -255,17 +262,23 @@ def broadcast_to(x: GlobalTensor, /, shape: Sequence[int] | int) -> GlobalTensor
     return _C.of_part(part, layout, x)
 
 
-def aligned(
-    name: str, tensors: Sequence[Any], axis: int | None
-) -> tuple[list[GlobalTensor], list[Sbp]]:
-    """Tensors in the sbps of the first one, whole, and without a split of an axis."""
+def require_global(name: str, tensors: Sequence[Any]) -> None:
+    """All of them are tensors of many ranks, and on one placement."""
     for x in tensors:
         if not isinstance(x, GlobalTensor):
             raise TypeError(
                 f"[{name}] one operand is a GlobalTensor, another a {type(x).__name__}; "
                 "to_global() makes it one"
             )
+    for x in tensors:
         require_one_placement(name, tensors[0], x)
+
+
+def aligned(
+    name: str, tensors: Sequence[Any], axis: int | None
+) -> tuple[list[GlobalTensor], list[Sbp]]:
+    """Tensors in the sbps of the first one, whole, and without a split of an axis."""
+    require_global(name, tensors)
     first: GlobalTensor = tensors[0]
     sbps = [
         broadcast if each.op is not None or (axis is not None and each.dim == axis) else each

@@ -1,5 +1,7 @@
 """Functions of the namespace on tensors of many ranks: in all layouts, against NumPy."""
 
+import copy
+import pickle
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -73,6 +75,20 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "std": lambda m, x: m.round(m.nan_to_num(x).std(ddof=1), 8),
     "mean": lambda m, x: m.mean(x, axis=1),
     "sum": lambda m, x: m.sum(x, axis=0),
+    "sum along an integer of NumPy": lambda m, x: m.sum(x, axis=np.int64(0)),
+    "mean along an array of axes": lambda m, x: m.mean(x, axis=tuple(np.array([0, 1]))),
+    "max along an integer of NumPy": lambda m, x: x.max(np.uint8(1), keepdims=True),
+    "shapes by integers of NumPy": lambda m, x: m.moveaxis(
+        m.squeeze(m.expand_dims(x, np.int64(0)), np.int32(0)), np.int64(0), np.int8(1)
+    ),
+    "flip along an integer of NumPy": lambda m, x: m.flip(x, np.int64(0)),
+    "tensordot of an integer of NumPy": lambda m, x: m.tensordot(
+        m.nan_to_num(x), m.nan_to_num(x).T, axes=np.int64(1)
+    ),
+    "copy": lambda m, x: m.copy(x),
+    "array": lambda m, x: m.array(x, ndmin=3),
+    "array in a dtype": lambda m, x: m.array(x, "float32"),
+    "asarray in a dtype": lambda m, x: m.asarray(x, "float32"),
     "amax": lambda m, x: m.amax(x, axis=0),
     "zeros_like": lambda m, x: m.zeros_like(x),
     "full_like": lambda m, x: m.full_like(x, 3, dtype="int8"),
@@ -276,6 +292,33 @@ def test_functions_without_a_rule(name: str) -> None:
         (lambda x: flow.take(x, flow.tensor([0]), axis=0), TypeError, "this rank alone"),
         (lambda x: flow.concat([x, flow.ones((6, 4))]), TypeError, r"to_global\(\) makes it one"),
         (lambda x: flow.concat([x, x.T]), ValueError, r"\[concat\] shapes"),
+        (lambda x: flow.concat([flow.ones((6, 4)), x]), TypeError, r"to_global\(\) makes it one"),
+        (lambda x: flow.stack([flow.ones((6, 4)), x]), TypeError, r"\[stack\] one operand is a"),
+        (lambda x: flow.concat([x, x], out=x), TypeError, r"y\[\.\.\.\] = flow\.concat\(\.\.\.\)"),
+        (lambda x: flow.stack([x, x], out=x), TypeError, r"y\[\.\.\.\] = flow\.stack\(\.\.\.\)"),
+        (lambda x: flow.add(x, x, out=x), TypeError, r"y\[\.\.\.\] = flow\.add\(\.\.\.\)"),
+        (lambda x: flow.exp(flow.ones(4), out=x), TypeError, r"\[exp\] out: not for a .*Global"),
+        (lambda x: flow.asarray(x, device="cpu"), TypeError, r"x\.to_global\(placement=\.\.\.\)"),
+        (lambda x: flow.asarray(x, "int8", copy=False), ValueError, "float64 becomes int8"),
+        (lambda x: np.asarray(x), TypeError, r"x\.full\(\)\.numpy\(\)"),
+        (lambda x: np.array([x, x]), TypeError, "is no array"),
+        (lambda x: pickle.dumps(x), TypeError, r"\[pickle\] .* flow\.distributed\.save\(path, x\)"),
+        (lambda x: x.to_global(sbp=sbp.partial("any")), TypeError, r"x\.astype\('bool'\)"),
+        (
+            lambda x: x.to_local().to_global(x.placement, sbp.partial("all")),
+            TypeError,
+            r"\[to_global\] partial\(all\) is of bools, got float64",
+        ),
+        (
+            lambda x: flow.ones(3, placement=x.placement, sbp=sbp.partial("any")),
+            TypeError,
+            "of bools",
+        ),
+        (
+            lambda x: flow.distributed.to_global([x, x], sbp=sbp.partial("any")),
+            TypeError,
+            "of bools",
+        ),
         (lambda x: flow.sort(x.ravel()), TypeError, r"\[sort\] has no rule for one dimension"),
         (lambda x: flow.broadcast_to(x, (5, 4)), ValueError, "does not broadcast"),
         (lambda x: x.__setitem__(0, flow.ones(4)), TypeError, "a Tensor of this rank alone"),
@@ -319,5 +362,67 @@ def test_slices_of_a_tensor_that_is_split() -> None:
         x = flow.tensor(a, placement=placement.all("cpu"), sbp=sbp.split(0))
         slices = flow.unstack(x)
         assert [one.full().tolist() for one in slices] == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+
+    on_ranks(program, 2)
+
+
+def test_copies_have_memory_of_their_own() -> None:
+    makers: list[Callable[[Any], Any]] = [
+        *(flow.array, flow.copy, copy.copy, copy.deepcopy, lambda x: x.copy()),
+        lambda x: flow.asarray(x, copy=True),
+        lambda x: flow.asarray(x, x.dtype, copy=True),
+    ]
+
+    def program() -> None:
+        for how in (sbp.broadcast, sbp.split(0), sbp.partial_sum):
+            x = flow.tensor(A, placement=placement.all("cpu"), sbp=how)
+            for make in makers:
+                y = make(x)
+                assert y.layout == x.layout
+                y += 1
+                check(x, A, how)
+                check(y, A + 1, how)
+            for same in (
+                *(flow.asarray(x), flow.array(x, copy=None), flow.asarray(x, x.dtype)),
+                *(flow.asarray(x, copy=False), flow.asarray(x, dtype="float64", copy=False)),
+            ):
+                assert same is x
+
+    on_ranks(program, 2)
+
+
+def test_take_by_small_integers() -> None:
+    """An extent that the dtype of the index cannot hold."""
+
+    def program() -> None:
+        x = flow.tensor(np.arange(300.0), placement=placement.all("cpu"), sbp=sbp.split(0))
+        for values, dtype in (([1, 200], "uint8"), ([-1, 5, -128], "int8"), ([3], "int16")):
+            index = np.array(values, dtype)
+            expected = np.arange(300.0)[index.astype(int)].tolist()
+            whole = flow.tensor(index, placement=x.placement)
+            for mode in ("raise", "wrap"):
+                assert flow.take(x, index, mode=mode).tolist() == expected
+                assert flow.take(x, whole, mode=mode).tolist() == expected
+
+    on_ranks(program, 2)
+
+
+def test_take_keeps_the_sign_of_zeros() -> None:
+    def program() -> None:
+        for dtype in ("float16", flow.bfloat16, "float32", "complex64"):
+            value = np.array([-0.0, 1, -2, -0.0]).astype(dtype)
+            x = flow.tensor(value, placement=placement.all("cpu"), sbp=sbp.split(0))
+            taken = flow.take(x, [0, 3, 1]).astype("complex64").numpy().real
+            assert np.signbit(taken).tolist() == [True, True, False]
+
+    on_ranks(program, 2)
+
+
+def test_any_and_all_are_of_bools() -> None:
+    def program() -> None:
+        own = flow.tensor([flow.distributed.rank() == 1, True])
+        for op, expected in (("any", [True, True]), ("all", [False, True])):
+            x = own.to_global(placement.all("cpu"), sbp.partial(op))
+            assert x.full().tolist() == expected
 
     on_ranks(program, 2)

@@ -62,6 +62,7 @@ class Assembly {
       fail(ErrorKind::value, "[", kName, "] ", which_, rank_and(0), ", ", rank_and(id),
            "; parts of one tensor have one dtype and one number of dimensions");
     }
+    require_values(sbps_, dtype(), kName);
     const int ndim = shape_at(0).size();
     for (Sbp& sbp : sbps_) {
       if (sbp.share != Share::split) continue;

@@ -204,6 +204,15 @@ class Step {
 
 }  // namespace
 
+void require_values(const Sbps& sbps, DType dtype, const char* op) {
+  if (dtype == DType::b1) return;
+  for (const Sbp& sbp : sbps) {
+    if (!sbp.is_partial() || (sbp.op != PartialOp::any && sbp.op != PartialOp::all)) continue;
+    fail(ErrorKind::type, "[", op, "] ", sbp.str(), " is of bools, got ", name_of(dtype),
+         "; x.astype('bool') makes them");
+  }
+}
+
 Tensor view_of(const Tensor& x, const Box& whole, const Box& part) {
   Tensor view = x;
   view.shape = part.extent;

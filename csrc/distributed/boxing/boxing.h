@@ -23,6 +23,9 @@ struct Part {
 Part box(const Issuer& issuer, Member& member, const Layout& from, const Layout& to, Device home,
          const Part& part);
 
+/// Error(type) for partial values of any() and all() that are no bools, which their sum would be.
+void require_values(const Sbps& sbps, DType dtype, const char* op);
+
 /// The elements of `x`, which is the part `whole`, that are in another part inside it. A view.
 Tensor view_of(const Tensor& x, const Box& whole, const Box& part);
 

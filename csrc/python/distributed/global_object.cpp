@@ -106,6 +106,7 @@ void require_own(const GlobalTensor& x, const Layout& to, const char* op) {
          " of another thread; each rank issues what communicates from one thread");
   }
   x.member->require_in_world(to.placement());
+  distributed::require_values(to.sbps(), x.part.dtype, op);
 }
 
 }  // namespace

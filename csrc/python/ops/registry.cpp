@@ -160,6 +160,10 @@ PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, Py
                      name);
         throw PythonErrorSet{};
       }
+      if (is_of_other_type(value)) {
+        fail(ErrorKind::type, "[", op.op->name, "] out: not for a ", Py_TYPE(value)->tp_name,
+             "; y[...] = flow.", op.op->name, "(...)");
+      }
       if (value != Py_None && !is_tensor(value)) {
         fail(ErrorKind::type, "[", op.op->name, "] out must be a tensor, got ",
              Py_TYPE(value)->tp_name);

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from oneflow_lite import _C
-from oneflow_lite._C import Device, Tensor
+from oneflow_lite._C import Device, GlobalTensor, Tensor
 from oneflow_lite.device import DeviceLike
 from oneflow_lite.dtypes import DType, canonical, computed_in, kind_of
 from oneflow_lite.ops.creation.data import asarray, ascontiguousarray, tensor
@@ -24,6 +24,8 @@ def converted(data: Any, dtype: Any, device: DeviceLike, copy: bool | None) -> T
     if on_device(data):
         return asarray(from_device(data, copy), dtype, device=device, copy=copy)
     if copy is False:
+        if isinstance(data, GlobalTensor):
+            raise TypeError("[asarray] a GlobalTensor is no data, and has a rule of its own")
         raise ValueError("[asarray] copy=False, but a copy is needed")
     if isinstance(data, (list, tuple)) and (first := _first_leaf(data)) is not None:
         return asarray(_stacked(data, first.device), dtype, device=device)
