@@ -9,7 +9,12 @@ from oneflow_lite import _C
 from oneflow_lite._C import GlobalTensor, Tensor
 from oneflow_lite.distributed.borders import concat
 from oneflow_lite.distributed.creation import created, like
-from oneflow_lite.distributed.functions import require_one_placement, require_together, rule
+from oneflow_lite.distributed.functions import (
+    global_tensors,
+    require_one_placement,
+    require_together,
+    rule,
+)
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.reductions import max, min, sum
 from oneflow_lite.distributed.sbp import broadcast, partial, split
@@ -361,7 +366,6 @@ def _of_like(
     def make(
         x: Any, /, *args: Any, placement: Any = None, sbp: Any = None, **names: Any
     ) -> GlobalTensor:
-        require_together(function.__name__, x, (args, names))
         if placement is None and sbp is None:
             return like(x, lambda part: function(part, *args, **names))
         given = {"dtype": x.dtype} | {name: each for name, each in names.items() if each}
@@ -375,9 +379,23 @@ for _function, _of_shape in (
     (data.zeros_like, data.zeros),
     (data.ones_like, data.ones),
     (data.empty_like, data.empty),
-    (data.full_like, data.full),
 ):
     rule(_function.__name__)(_of_like(_function, _of_shape))
+_full_of_number = _of_like(data.full_like, data.full)
+
+
+@rule("full_like")
+def full_like(x: Any, /, fill_value: Any, dtype: Any = None, **names: Any) -> GlobalTensor:
+    """Return a tensor like x, filled with a number or with what broadcasts to its shape."""
+    given = (x, fill_value)
+    for first in global_tensors(given):
+        require_together("full_like", first, given)
+    is_number = np.ndim(fill_value) == 0 and not isinstance(fill_value, GlobalTensor)
+    if is_number or names.keys() & {"placement", "sbp"}:
+        return _full_of_number(x, fill_value, dtype=dtype, **names)
+    made = _full_of_number(x, 0, dtype=dtype, **names)
+    made[...] = fill_value
+    return made
 
 
 def _elementwise(function: Callable[..., Tensor], count: int) -> Callable[..., GlobalTensor]:

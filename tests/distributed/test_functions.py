@@ -91,6 +91,8 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "asarray in a dtype": lambda m, x: m.asarray(x, "float32"),
     "amax": lambda m, x: m.amax(x, axis=0),
     "zeros_like": lambda m, x: m.zeros_like(x),
+    "full_like of a tensor": lambda m, x: m.full_like(x, m.sum(m.nan_to_num(x), axis=0)),
+    "full_like of an array": lambda m, x: m.full_like(x, np.arange(6)[:, None], dtype="int16"),
     "full_like": lambda m, x: m.full_like(x, 3, dtype="int8"),
     "matmul": lambda m, x: m.matmul(m.nan_to_num(x), m.nan_to_num(x).T),
     "matmul of a stack": lambda m, x: m.matmul(

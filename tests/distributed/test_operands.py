@@ -34,6 +34,7 @@ WITH_OWN: dict[str, Callable[[Any, Any], Any]] = {
     "take_along_axis": lambda x, own: flow.take_along_axis(x, own.astype("int64")[None], axis=0),
     "put": lambda x, own: flow.put(x, [0, 1], own),
     "full_like": lambda x, own: flow.full_like(x, own),
+    "full_like of one of this rank": lambda x, own: flow.full_like(own, x[0]),
     "multi_dot": lambda x, own: flow.linalg.multi_dot([x, x, own]),
     "getitem": lambda x, own: x[own.astype("int64")],
     "getitem of a mask": lambda x, own: x[own > 0],
