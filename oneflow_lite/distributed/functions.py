@@ -59,12 +59,11 @@ def on_whole(
     name: str, function: Callable[..., Any], args: tuple[Any, ...], names: dict[str, Any]
 ) -> Any:
     """Compute on each rank what all of them have; each has all of the results."""
-    operands = list(global_tensors((args, names)))
-    if not operands:
+    operands = list(tensors((args, names)))
+    like = next((x for x in operands if isinstance(x, GlobalTensor)), None)
+    if like is None:
         raise TypeError(f"[{name}] expected a GlobalTensor among the arguments")
-    like = operands[0]
-    require_together(name, like, (args, names))
-    for x in operands:
+    for x in (_beside(name, like, each) for each in operands):
         if any(not sbp.is_broadcast for sbp in x.sbp):
             whole = x.size * x.dtype.itemsize
             raise TypeError(
@@ -97,12 +96,17 @@ def require_one_placement(name: str, a: GlobalTensor, b: GlobalTensor) -> None:
 def require_together(name: str, like: GlobalTensor, given: Any) -> None:
     """What is given with a tensor of many ranks is of many ranks, too, and of its placement."""
     for x in tensors(given):
-        if isinstance(x, Tensor):
-            raise TypeError(
-                f"[{name}] one operand is a GlobalTensor on {like.placement}, another a Tensor of "
-                "this rank alone; x.to_global(placement, sbp) says which part of what the latter is"
-            )
-        require_one_placement(name, like, x)
+        _beside(name, like, x)
+
+
+def _beside(name: str, like: GlobalTensor, x: GlobalTensor | Tensor) -> GlobalTensor:
+    if isinstance(x, Tensor):
+        raise TypeError(
+            f"[{name}] one operand is a GlobalTensor on {like.placement}, another a Tensor of this "
+            "rank alone; x.to_global(placement, sbp) says which part of what the latter is"
+        )
+    require_one_placement(name, like, x)
+    return x
 
 
 def whole_of(part: Tensor, like: GlobalTensor) -> GlobalTensor:

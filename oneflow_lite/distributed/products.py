@@ -112,9 +112,12 @@ def _plan(a: Layout, b: Layout, keeps: tuple[bool, bool]) -> _Plan:
     return _Plan(left, right, Layout(shape, a.placement, result))
 
 
-def _keeps(own: np.dtype[Any], other: np.dtype[Any]) -> bool:
-    """Whether a product has this dtype, and adds in it."""
-    return own.kind != "b" and (own == other or result_type(own, other) == own)
+def _keep(a: np.dtype[Any], b: np.dtype[Any]) -> tuple[bool, bool]:
+    """Whether a product has the dtype of either factor, and adds in it."""
+    if a == b:
+        return (True, True) if a.kind != "b" else (False, False)
+    made = result_type(a, b)
+    return made == a and a.kind != "b", made == b and b.kind != "b"
 
 
 @rule("matmul")
@@ -151,8 +154,7 @@ def matmul(a: Any, b: Any) -> GlobalTensor:
         return squeeze(matmul(expand_dims(a, 0), b), -1 if b.ndim == 1 else -2)
     if b.ndim == 1:
         return squeeze(matmul(a, expand_dims(b, 1)), -1)
-    keeps = _keeps(a.dtype, b.dtype), _keeps(b.dtype, a.dtype)
-    plan = _plan(_C.layout_of(a), _C.layout_of(b), keeps)
+    plan = _plan(_C.layout_of(a), _C.layout_of(b), _keep(a.dtype, b.dtype))
     left = _C.bring("matmul", a, plan.left).to_local()
     right = _C.bring("matmul", b, plan.right).to_local()
     made = left @ right if is_here(a) else left + right  # of no elements: its dtype

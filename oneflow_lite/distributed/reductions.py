@@ -98,7 +98,7 @@ def _plan(
 def _reduce(
     name: str, op: str, x: GlobalTensor, axis: Axis, keepdims: bool, **options: Any
 ) -> GlobalTensor:
-    given = axis if axis is None or isinstance(axis, int) else tuple(listed(axis))
+    given = axis if axis is None or isinstance(axis, (int, tuple)) else tuple(listed(axis))
     adds_parts = op == "sum" and _keeps(x.dtype, **options)
     plan = _plan(name, op, _C.layout_of(x), given, keepdims, adds_parts)
     source = x if plan.wanted is None else _C.bring(name, x, plan.wanted)

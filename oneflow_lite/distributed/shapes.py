@@ -22,6 +22,8 @@ def axis_of(axis: Any, ndim: int, name: str) -> int:
 
 def listed(axis: Any) -> list[int]:
     """The axes that one integer of any type, or several, name."""
+    if isinstance(axis, (tuple, list)):
+        return [index(each) for each in axis]
     try:
         return [index(axis)]
     except TypeError:
