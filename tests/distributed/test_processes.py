@@ -26,7 +26,7 @@ def mpi() -> None:
 
 NAMES = (
     *("boxing", "operations", "functions", "random", "random_programs", "buckets", "runs"),
-    "sums",
+    *("sums", "partial_sums", "operands"),
 )
 
 
