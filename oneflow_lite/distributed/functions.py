@@ -116,7 +116,7 @@ def whole_of(part: Tensor, like: GlobalTensor) -> GlobalTensor:
 
 
 def tensors(given: Any) -> Iterator[GlobalTensor | Tensor]:
-    """Those in arguments, and in lists, tuples and dicts of them."""
+    """Those in arguments, and in lists, tuples, dicts and slices of them."""
     if isinstance(given, (GlobalTensor, Tensor)):
         yield given
     elif isinstance(given, (list, tuple)):
@@ -124,6 +124,8 @@ def tensors(given: Any) -> Iterator[GlobalTensor | Tensor]:
             yield from tensors(each)
     elif isinstance(given, dict):
         yield from tensors(list(given.values()))
+    elif isinstance(given, slice):
+        yield from tensors((given.start, given.stop, given.step))
 
 
 def global_tensors(given: Any) -> Iterator[GlobalTensor]:

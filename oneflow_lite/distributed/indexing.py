@@ -64,7 +64,7 @@ def _is_basic(key: Any) -> bool:
     return all(
         each is None
         or each is Ellipsis
-        or isinstance(each, slice)
+        or (isinstance(each, slice) and Tensor not in map(type, (each.start, each.stop, each.step)))
         or (
             not isinstance(each, (bool, np.bool_, Tensor))
             and hasattr(each, "__index__")

@@ -40,6 +40,8 @@ WITH_OWN: dict[str, Callable[[Any, Any], Any]] = {
     "getitem of a mask": lambda x, own: x[own > 0],
     "getitem of a tuple": lambda x, own: x[own.astype("int64"), 0],
     "getitem of a number": lambda x, own: x[own[0].astype("int64")],
+    "getitem of a slice": lambda x, own: x[own[1].astype("int64") :],
+    "setitem of a slice": lambda x, own: x.__setitem__(slice(own[1].astype("int64"), None), 3.0),
     "setitem of a key": lambda x, own: x.__setitem__(own.astype("int64"), 3.0),
     "setitem of a tuple": lambda x, own: x.__setitem__((own.astype("int64"), 0), 3.0),
     "setitem of a value": lambda x, own: x.__setitem__(0, own),
