@@ -12,6 +12,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import replace
 from functools import update_wrapper
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,8 @@ _WARN_AT = 8  # traces of one function
 _MOST_REASONS = 256
 _MOST_OBJECTS = 64  # without a __dict__, whose bound methods are kept
 
+_numbers = count()
+
 
 class Jitted(_C.KnownCalls):
     """What jit() returns: a call is looked up here when the base class does not know it."""
@@ -75,6 +78,7 @@ class Jitted(_C.KnownCalls):
         self._shared: OrderedDict[Any, tuple[Tensor, ...]] = OrderedDict()  # captures, by the key
         self._bound: OrderedDict[int, Jitted] = OrderedDict()
         self._owner: Any = None  # of a method
+        self._kept_as = f"{self._name} of jit {next(_numbers)}"  # among an object's attributes
         self._lock = threading.RLock()  # guards all that changes; one thread traces, others wait
         self._reasons: deque[str] = deque(maxlen=_MOST_REASONS)
         self._traces = 0
@@ -87,25 +91,21 @@ class Jitted(_C.KnownCalls):
             return self
         held: Any = getattr(owner, "__dict__", None)
         is_own = type(held) is dict
-        found = held.get(self._name) if is_own else self._bound.get(id(owner))
-        if found is not None and (type(found) is not Jitted or found._owner is owner):
+        found = held.get(self._kept_as) if is_own else self._bound.get(id(owner))
+        if found is not None and found._owner is owner:  # else it came along with a copy
             return found
         static, donate = map(_without_self, (self._static, self._donated))
         options = replace(self._options, static=static, donate=donate)
         bound = Jitted(self._function.__get__(owner, kind), options)
         bound._owner = owner
         if is_own:
-            held[self._name] = bound
+            held[self._kept_as] = bound
             return bound
         with self._lock:
             self._bound[id(owner)] = bound  # which keeps the owner
             while len(self._bound) > _MOST_OBJECTS:
                 self._bound.popitem(last=False)
         return bound
-
-    def __set__(self, owner: Any, value: Any) -> None:
-        """Put something else in the method's place."""
-        vars(owner)[self._name] = value
 
     def __copy__(self) -> "Jitted":
         return self
