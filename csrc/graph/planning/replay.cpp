@@ -1,5 +1,7 @@
 #include "graph/planning/replay.h"
 
+#include <algorithm>
+
 #include "graph/recording/host_object.h"
 #include "tensor/layout.h"
 #include "tensor/submit.h"
@@ -113,6 +115,10 @@ struct Replay {
   }
 
   Tensor elementwise() const {
+    const auto is_tensor = [](const Input& x) { return x.tensor != nullptr; };
+    if (!std::any_of(inputs, inputs + call.op->nin, is_tensor)) {
+      fail(ErrorKind::value, "[", call.name, "] expected a tensor among the operands, got numbers");
+    }
     if (!target()) return ofl::elementwise(issuer, *call.op, *call.resolution, inputs);
     elementwise_into(issuer, *call.op, *call.resolution, inputs, *target());
     return *target();
