@@ -94,8 +94,11 @@ bool is_same(PyObject* x, PyObject* known) {
     const double one = PyFloat_AS_DOUBLE(x), other = PyFloat_AS_DOUBLE(known);
     return std::memcmp(&one, &other, sizeof one) == 0;  // 0.0 is not -0.0
   }
-  const bool is_number = PyFloat_Check(x) || PyComplex_Check(x);
-  return is_number ? has_same_text(x, known) : is_same_key(x, known);
+  if (PyFloat_Check(x) || PyComplex_Check(x) || PyArray_IsScalar(x, Generic)) {
+    return has_same_text(x, known);
+  }
+  const bool holds_others = PyTuple_Check(x) || PyAnySet_Check(x);  // 1 and True are equal there
+  return is_same_key(x, known) && (!holds_others || has_same_text(x, known));
 }
 
 namespace {

@@ -124,7 +124,7 @@ def _part(x: Any, brought: Brought, static: bool) -> tuple[Part, Iterator[tuple[
             return (brought.place_of(x), x.dtype, x.shape), iter(())
     if kind is dict:
         keys = ((f"[{key!r}]", item) for key, item in x.items())
-        return (kind, *map(type, x), *x), keys
+        return (kind, *map(_exact, x)), keys
     if isinstance(x, tuple) and hasattr(x, "_fields"):
         return (kind, len(x)), ((f".{name}", getattr(x, name)) for name in x._fields)
     if kind is list or kind is tuple:
@@ -132,8 +132,21 @@ def _part(x: Any, brought: Brought, static: bool) -> tuple[Part, Iterator[tuple[
     if is_dataclass(x) and not isinstance(x, type):
         names = [field.name for field in fields(x) if field.init]
         return (kind, len(names)), ((f".{name}", getattr(x, name)) for name in names)
-    # 0.0 and -0.0 differ, and NaN is itself.
-    return (kind, repr(x) if isinstance(x, float | complex) else x), iter(())
+    return _exact(x), iter(())
+
+
+def _exact(x: Any) -> Part:
+    """Return a value with its type: 0.0 and -0.0 differ, so do 1 and True, and NaN is itself."""
+    kind = type(x)
+    if kind is str or kind is int:
+        return kind, x
+    if isinstance(x, float | complex | np.generic):
+        return kind, repr(x)
+    if isinstance(x, tuple):
+        return kind, tuple(map(_exact, x))
+    if isinstance(x, frozenset):
+        return kind, frozenset(map(_exact, x))
+    return kind, x
 
 
 def unhashable(parts: dict[str, Part]) -> tuple[str, str] | None:

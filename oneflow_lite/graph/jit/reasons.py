@@ -66,4 +66,16 @@ def _shown(part: Part) -> str:
     if _is_tensor(part):
         return f"{'tensor' if isinstance(part[-1], Device) else 'array'} {part[1]}{part[2]}"
     kind, *rest = part
+    if kind is dict:
+        return f"dict of {', '.join(map(_value, rest))}"
+    if rest and isinstance(rest[0], tuple | frozenset):
+        return _value(part)
     return f"{kind.__name__} {rest[0]}" if rest else kind.__name__
+
+
+def _value(part: Part) -> str:
+    """Return a value of the key as text."""
+    kind, x = part
+    if isinstance(x, tuple | frozenset):
+        return f"{kind.__name__}({', '.join(map(_value, x))})"
+    return x if isinstance(x, str) and not issubclass(kind, str) else repr(x)

@@ -74,7 +74,20 @@ def test_static_values_that_differ_have_programs_of_their_own(one: Any, other: A
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [(0.0, -0.0), (2.0, 3.0), (1, 1.0), (1.0, np.float64(1))]
+    ("one", "other"),
+    [
+        (0.0, -0.0),
+        (2.0, 3.0),
+        (1, 1.0),
+        (1.0, np.float64(1)),
+        *((kind(0.0), kind(-0.0)) for kind in (np.float16, np.float32, np.float64, np.longdouble)),
+        (np.complex64(-1 + 0j), np.conj(np.complex64(-1 + 0j))),
+        (frozenset([1]), frozenset([True])),
+        (frozenset([(0.0, "a")]), frozenset([(-0.0, "a")])),
+        ({(1, 2): "a"}, {(True, 2): "a"}),
+        ({0.0: "a"}, {-0.0: "a"}),
+        (np.datetime64("NaT"), np.datetime64("2020-01-01")),
+    ],
 )
 def test_static_arguments_count_by_value_and_type(one: Any, other: Any) -> None:
     seen: list[Any] = []
@@ -85,18 +98,33 @@ def test_static_arguments_count_by_value_and_type(one: Any, other: Any) -> None:
 
     f = flow.graph.jit(function, static=("s",))
     for given in (one, other, one, other):
-        f(flow.ones(2), given)
-        f(flow.ones(2), s=given)
+        for _ in range(2):
+            f(flow.ones(2), given)
+            f(flow.ones(2), s=given)
     assert [(type(x), repr(x)) for x in seen] == [
         (type(x), repr(x)) for x in (one, one, other, other)
     ]
 
 
-def test_nan_is_itself() -> None:
+@pytest.mark.parametrize("kind", [float, complex, np.float32, np.float64, np.complex64])
+def test_nan_is_itself(kind: type) -> None:
     f = flow.graph.jit(lambda x, s: x * s, static=1)
     for _ in range(3):
-        assert np.isnan(f(flow.ones(2), float("nan")).numpy()).all()
+        assert np.isnan(f(flow.ones(2), kind("nan")).numpy()).all()
     assert f.report()["traces"] == 1
+
+
+def test_what_a_key_says_of_values() -> None:
+    f = flow.graph.jit(lambda x, s: x + 1)
+    for given in ({"a": 1}, {"a": 1, (2, "c"): 1}, frozenset([True]), np.float32(3), np.float32(4)):
+        f(flow.ones(2), given)
+    assert [reason.partition(f" ({__file__}")[0] for reason in f.explain()] == [
+        "it is the first call",
+        "s dict of 'a' -> dict of 'a', tuple(2, 'c')",
+        "s dict of 'a' -> frozenset(True)",
+        "s frozenset(True) -> float32 np.float32(3.0)",
+        "s float32 np.float32(3.0) -> float32 np.float32(4.0)",
+    ]
 
 
 def test_trees_of_arguments_and_results() -> None:
