@@ -43,7 +43,8 @@ from oneflow_lite.graph.jit.known import UnknownKindError, arranger_of, patterns
 from oneflow_lite.graph.jit.options import Options
 from oneflow_lite.graph.jit.reasons import reason_of
 from oneflow_lite.graph.jit.report import Report
-from oneflow_lite.graph.jit.watching import Call, watches
+from oneflow_lite.graph.jit.steps import Call
+from oneflow_lite.graph.jit.watching import watches
 from oneflow_lite.graph.program import Program
 from oneflow_lite.graph.sites import at, user_site
 from oneflow_lite.graph.tracing import Traced, traced

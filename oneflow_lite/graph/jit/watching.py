@@ -2,55 +2,31 @@
 is seen.
 
 A path begins at the function (a variable of a closure, a global that the code names, ``self``) or
-at an argument that is no tensor, such as a model. It goes on through attributes, items of dicts,
-lists and tuples, and other functions.
+at an argument that is no tensor, such as a model. It goes on in steps: through attributes, items of
+containers, other functions, modules and classes.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import FunctionType
 from typing import Any
 
 from oneflow_lite._C import Tensor
 from oneflow_lite.graph.arguments.sharing import sharing_with
+from oneflow_lite.graph.jit.steps import (
+    MISSING,
+    Call,
+    Members,
+    NamedStep,
+    Step,
+    may_hold,
+    named_steps,
+    names_in,
+    steps_from,
+)
 
 _MOST_OBJECTS = 20_000
-_MISSING = object()
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """From a holder to what it holds: an attribute, an item, a cell of a closure or a global."""
-
-    kind: str
-    key: Any
-
-    def __call__(self, holder: Any) -> Any:
-        """Return what is there, or _MISSING."""
-        if self.kind == "attribute":
-            return getattr(holder, self.key, _MISSING)
-        if self.kind == "global":
-            return holder.__globals__.get(self.key, _MISSING)
-        try:
-            if self.kind == "item":
-                return holder[self.key]
-            cell: CellType = holder.__closure__[self.key]
-            return cell.cell_contents
-        except (KeyError, IndexError, ValueError):  # ValueError: the cell is empty
-            return _MISSING
-
-
-NamedStep = tuple[str, Step]  # how it is written
-
-
-@dataclass(slots=True)
-class Call:
-    """Where the steps begin."""
-
-    function: Any
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
+_MOST_NAMED = 2_000  # of them behind modules and classes, which may lead far into other libraries
 
 
 @dataclass(frozen=True)
@@ -71,7 +47,7 @@ class Watch:
         found: Any = call
         for step in self.steps:
             found = step(found)
-            if found is _MISSING:
+            if found is MISSING:
                 return False
         return found is self.captured
 
@@ -91,7 +67,7 @@ def watches(
     brought = {id(x) for x in arguments}
     found = [
         Watch(*way)
-        for way in _reachable(call, known)
+        for way in _Walk(call, known).found()
         if not isinstance(way[2], Tensor) or id(way[2]) not in brought
     ]
     tensors = [watch.captured for watch in found if watch.kind == "tensor"]
@@ -99,72 +75,55 @@ def watches(
     return [watch for watch in found if watch.kind != "tensor" or id(watch.captured) in alike]
 
 
-def _reachable(call: Call, generators: set[int]) -> Iterator[tuple[str, tuple[Step, ...], Any]]:
-    """Walk to the tensors and generators that the call can get at, the nearest first."""
-    seen: set[int] = {id(call)}
-    queue: list[tuple[str, tuple[Step, ...], Any]] = [("", (), call)]
-    for text, steps, holder in queue:
-        for name, step in _steps(holder):
+Way = tuple[str, tuple[Step, ...], Any]
+
+
+class _Walk:
+    """A walk to the tensors and generators that a call can get at, the nearest first.
+
+    Names that stand in the code in reach lead on from modules and classes. A function behind them
+    brings more names, so these are looked at again, until there are no new ones.
+    """
+
+    def __init__(self, call: Call, generators: set[int]) -> None:
+        self._generators = generators
+        self._seen = {id(call)}
+        self._most = _MOST_OBJECTS
+        self._ways: list[Way] = [("", (), call)]
+        self._names: set[str] = set()  # in the code of all functions so far
+
+    def found(self) -> Iterator[Way]:
+        """Return the ways."""
+        walked = looked_at = 0
+        known: set[str] = set()  # the names that the ways which were looked at had
+        members: Members = {}
+        while walked < len(self._ways) or known != self._names:
+            while walked < len(self._ways):
+                way = self._ways[walked]
+                walked += 1
+                if isinstance(way[2], FunctionType):
+                    self._names |= names_in(way[2].__code__)
+                yield from self._beyond(way, steps_from(way[2]))
+            if not looked_at:
+                self._most = min(self._most, len(self._seen) + _MOST_NAMED)
+            names, new = set(self._names), self._names - known
+            for number, way in enumerate(self._ways[:walked]):
+                is_first = number >= looked_at
+                steps = named_steps(way[2], names if is_first else new, is_first, members)
+                yield from self._beyond(way, steps)
+            known, looked_at = names, walked
+
+    def _beyond(self, way: Way, steps: Iterable[NamedStep]) -> Iterator[Way]:
+        text, before, holder = way
+        for name, step in steps:
             x = step(holder)
-            if isinstance(x, Tensor) or id(x) in generators:
-                yield _joined(text, name), (*steps, step), x
-            elif id(x) not in seen and len(seen) < _MOST_OBJECTS and _may_hold(x):
-                seen.add(id(x))
-                queue.append((_joined(text, name), (*steps, step), x))
+            next_way = (_joined(text, name), (*before, step), x)
+            if isinstance(x, Tensor) or id(x) in self._generators:
+                yield next_way
+            elif id(x) not in self._seen and len(self._seen) < self._most and may_hold(x):
+                self._seen.add(id(x))
+                self._ways.append(next_way)
 
 
 def _joined(text: str, name: str) -> str:
     return text + name if text else name.lstrip(".")
-
-
-def _may_hold(x: Any) -> bool:
-    if isinstance(x, ModuleType | type | str | bytes | int | float | complex | CodeType):
-        return False
-    return x is not None
-
-
-def _steps(holder: Any) -> Iterator[NamedStep]:
-    """Return the steps that lead on from an object."""
-    if isinstance(holder, Call):
-        yield "", Step("attribute", "function")
-        yield "args", Step("attribute", "args")
-        yield "kwargs", Step("attribute", "kwargs")
-    elif isinstance(holder, FunctionType):
-        yield from _steps_of_function(holder)
-    elif isinstance(holder, MethodType):
-        yield ".self", Step("attribute", "__self__")
-        yield "", Step("attribute", "__func__")
-    elif isinstance(holder, partial):
-        yield "", Step("attribute", "func")
-        yield ".args", Step("attribute", "args")
-        yield ".keywords", Step("attribute", "keywords")
-    elif isinstance(holder, dict):
-        for key in list(holder):
-            yield f"[{key!r}]", Step("item", key)
-    elif isinstance(holder, list | tuple):
-        for i in range(len(holder)):
-            yield f"[{i}]", Step("item", i)
-    else:
-        for name in list(getattr(holder, "__dict__", ())):
-            yield f".{name}", Step("attribute", name)
-
-
-def _steps_of_function(function: FunctionType) -> Iterator[NamedStep]:
-    for name, place in zip(function.__code__.co_freevars, range(1 << 16), strict=False):
-        yield f".{name}", Step("cell", place)
-    for name in sorted(_names(function.__code__)):
-        if name in function.__globals__:
-            yield f".{name}", Step("global", name)
-    if function.__defaults__:
-        yield ".__defaults__", Step("attribute", "__defaults__")
-    if function.__kwdefaults__:
-        yield ".__kwdefaults__", Step("attribute", "__kwdefaults__")
-
-
-def _names(code: CodeType) -> set[str]:
-    """Return the names in a function's code, with those of the functions in it."""
-    names = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            names |= _names(constant)
-    return names

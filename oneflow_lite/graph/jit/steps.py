@@ -1,0 +1,199 @@
+"""Steps from an object to what it holds, on which captured tensors are looked for.
+
+                 all of it                          what the code in reach names
+    function     closure, globals that it names
+    container    items
+    object       attributes, slots                  its class's attributes
+    module, class                                   attributes
+
+Modules and classes may hold anything: only names that stand in the code lead on from them. Those of
+Python, NumPy and this library are left out.
+"""
+
+import sys
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from types import (
+    CellType,
+    CodeType,
+    FunctionType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any
+
+from oneflow_lite._C import KnownCalls
+
+MISSING = object()
+_LIBRARIES = {*sys.stdlib_module_names, "numpy", "oneflow_lite"} - {"__main__"}
+_CODE = (FunctionType, staticmethod, classmethod, property, cached_property, KnownCalls)
+_NO_HOLDERS = (str, bytes, int, float, complex, CodeType, type(None))
+_IS_MADE_BY_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """From a holder to what it holds: an attribute, an item, a cell of a closure or a global."""
+
+    kind: str
+    key: Any
+
+    def __call__(self, holder: Any) -> Any:
+        """Return what is there, or MISSING."""
+        if self.kind == "attribute":
+            return getattr(holder, self.key, MISSING)
+        if self.kind == "global":
+            return holder.__globals__.get(self.key, MISSING)
+        try:
+            if self.kind == "item":
+                return holder[self.key]
+            cell: CellType = holder.__closure__[self.key]
+            return cell.cell_contents
+        except (KeyError, IndexError, ValueError):  # ValueError: the cell is empty
+            return MISSING
+
+
+NamedStep = tuple[str, Step]  # how it is written
+Members = dict[type, list[tuple[str, bool]]]
+
+
+@dataclass(slots=True)
+class Call:
+    """Where the steps begin."""
+
+    function: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+def may_hold(x: Any) -> bool:
+    """Return whether steps may lead on from an object."""
+    if isinstance(x, ModuleType):
+        return not _is_of_a_library(x.__name__)
+    if isinstance(x, type):
+        return _is_of_the_user(x)
+    return not isinstance(x, _NO_HOLDERS)
+
+
+def steps_from(holder: Any) -> Iterator[NamedStep]:
+    """Return the steps that lead on from an object, whatever the code names."""
+    if isinstance(holder, Call):
+        yield "", Step("attribute", "function")
+        yield "args", Step("attribute", "args")
+        yield "kwargs", Step("attribute", "kwargs")
+    elif isinstance(holder, FunctionType):
+        yield from _steps_of_function(holder)
+    elif isinstance(holder, MethodType):
+        yield ".self", Step("attribute", "__self__")
+        yield "", Step("attribute", "__func__")
+    elif isinstance(holder, partial):
+        yield "", Step("attribute", "func")
+        yield ".args", Step("attribute", "args")
+        yield ".keywords", Step("attribute", "keywords")
+    elif isinstance(holder, KnownCalls):  # not its programs
+        yield "", Step("attribute", "__wrapped__")
+    elif isinstance(holder, property):
+        yield "", Step("attribute", "fget")
+    elif not isinstance(holder, ModuleType | type):
+        yield from _items(holder)
+        yield from _attributes(holder)
+
+
+def named_steps(
+    holder: Any, names: set[str], is_first: bool, members: Members
+) -> Iterator[NamedStep]:
+    """Return the steps to attributes of a module or class, or to those of an object's class.
+
+    Parameters
+    ----------
+    names
+        those that lead on.
+    is_first
+        no other names led on from there before: special methods do, which no code has to name.
+    members
+        those of the classes that were asked for before.
+    """
+    if isinstance(holder, ModuleType):
+        for name in sorted(names & holder.__dict__.keys()):
+            yield f".{name}", Step("attribute", name)
+        return
+    is_class = isinstance(holder, type)
+    for kind in (holder if is_class else type(holder)).__mro__:
+        if kind not in members:
+            members[kind] = _members(kind)
+        for name, is_code in members[kind]:
+            is_special = is_code and is_first and name.startswith("__")
+            if (name in names or is_special) and (is_class or not is_code):  # the class has code
+                yield f".{name}", Step("attribute", name)
+
+
+def _members(kind: type) -> list[tuple[str, bool]]:
+    """Return the names of a class that lead on, each with whether it is one of code."""
+    if not _is_of_the_user(kind):
+        return []
+    return [
+        (name, isinstance(x, _CODE))
+        for name, x in list(vars(kind).items())
+        if isinstance(x, _CODE) or not hasattr(type(x), "__get__")
+    ]
+
+
+def names_in(code: CodeType) -> set[str]:
+    """Return the names in a function's code, with those of the functions in it.
+
+    A text may be one, too: ``getattr(model, "w")``.
+    """
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= names_in(constant)
+        elif isinstance(constant, str) and constant.isidentifier():
+            names.add(constant)
+    return names
+
+
+def _is_of_a_library(module: Any) -> bool:
+    return isinstance(module, str) and module.partition(".")[0] in _LIBRARIES
+
+
+def _is_of_the_user(kind: type) -> bool:
+    return bool(kind.__flags__ & _IS_MADE_BY_PYTHON) and not _is_of_a_library(kind.__module__)
+
+
+def _items(holder: Any) -> Iterator[NamedStep]:
+    if isinstance(holder, dict | MappingProxyType):
+        for key in list(holder):
+            yield f"[{key!r}]", Step("item", key)
+    elif isinstance(holder, list | tuple | deque):
+        for i in range(len(holder)):
+            yield f"[{i}]", Step("item", i)
+
+
+def _attributes(holder: Any) -> Iterator[NamedStep]:
+    """Return the steps to an object's own attributes, and to its class."""
+    for name in list(getattr(holder, "__dict__", ())):
+        yield f".{name}", Step("attribute", name)
+    for kind in type(holder).__mro__:
+        for name, slot in list(vars(kind).items()) if "__slots__" in vars(kind) else ():
+            if isinstance(slot, MemberDescriptorType):
+                yield f".{name}", Step("attribute", name)
+    if _is_of_the_user(type(holder)):
+        yield "", Step("attribute", "__class__")
+
+
+def _steps_of_function(function: FunctionType) -> Iterator[NamedStep]:
+    for name, place in zip(function.__code__.co_freevars, range(1 << 16), strict=False):
+        yield f".{name}", Step("cell", place)
+    for name in sorted(names_in(function.__code__)):
+        if name in function.__globals__:
+            yield f".{name}", Step("global", name)
+    if function.__defaults__:
+        yield ".__defaults__", Step("attribute", "__defaults__")
+    if function.__kwdefaults__:
+        yield ".__kwdefaults__", Step("attribute", "__kwdefaults__")
+    for name in list(function.__dict__):
+        yield f".{name}", Step("attribute", name)
