@@ -1,10 +1,12 @@
 """Arguments and results as trees of dict, list, tuple, None and dataclasses."""
 
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
+from types import MemberDescriptorType
 from typing import Any
 
 MOST_LEVELS = 100
+IS_MADE_BY_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
 
 class TooDeepError(ValueError):
@@ -47,7 +49,28 @@ def mapped(
     if type(tree) in (list, tuple):
         return type(tree)(below(x, f"[{i}]") for i, x in enumerate(tree))
     if is_dataclass(tree) and not isinstance(tree, type | Leaf):
-        names = [field.name for field in fields(tree) if field.init]
-        named = {name: below(getattr(tree, name), f".{name}") for name in names}
-        return replace(tree, **named)
+        named = {name: below(x, f".{name}") for name, x in fields_of(tree).items()}
+        return _with_fields(tree, named)
     return function(tree, path)
+
+
+def fields_of(tree: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass that are set, also those that are no arguments of it."""
+    names = (field.name for field in fields(tree))
+    return {name: getattr(tree, name) for name in names if hasattr(tree, name)}
+
+
+def _with_fields(tree: Any, named: dict[str, Any]) -> Any:
+    """Return a copy of a dataclass with these fields. Nothing of its class is called."""
+    base = kind = type(tree)
+    while base.__flags__ & IS_MADE_BY_PYTHON:
+        base = base.__base__
+    made = base.__new__(kind)
+    others = dict(getattr(tree, "__dict__", ()))
+    for part in kind.__mro__:
+        for name, slot in vars(part).items() if "__slots__" in vars(part) else ():
+            if isinstance(slot, MemberDescriptorType) and hasattr(tree, name):
+                others[name] = getattr(tree, name)
+    for name, x in (others | named).items():
+        object.__setattr__(made, name, x)  # of a frozen one, too
+    return made

@@ -162,7 +162,12 @@ bool matches_sequence(const Pattern& pattern, PyObject* x, Found* found) {
 bool matches_fields(const Pattern& pattern, PyObject* x, Found* found) {
   if (pattern.types[0].object != reinterpret_cast<PyObject*>(Py_TYPE(x))) return false;
   for (size_t i = 0; i < pattern.items.size(); ++i) {
-    const Reference item(checked(PyObject_GetAttr(x, pattern.names[i].object)));
+    const Reference item(PyObject_GetAttr(x, pattern.names[i].object));
+    if (!item.get()) {
+      if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw PythonErrorSet{};
+      PyErr_Clear();  // a field that was set once
+      return false;
+    }
     if (!matches(pattern.items[i], item.get(), found)) return false;
   }
   return true;

@@ -5,7 +5,7 @@ gives, all else by its value.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from oneflow_lite.graph.arguments.parameters import Parameters
 from oneflow_lite.graph.arguments.sharing import Sharing, sharing_of
 from oneflow_lite.graph.passes.context import PassContext
 from oneflow_lite.graph.tracing import Spec
-from oneflow_lite.graph.trees import MOST_LEVELS, TooDeepError, mapped
+from oneflow_lite.graph.trees import MOST_LEVELS, TooDeepError, fields_of, mapped
 from oneflow_lite.ops.creation.data import asarray
 
 Part = tuple[Any, ...]
@@ -130,8 +130,8 @@ def _part(x: Any, brought: Brought, static: bool) -> tuple[Part, Iterator[tuple[
     if kind is list or kind is tuple:
         return (kind, len(x)), ((f"[{i}]", item) for i, item in enumerate(x))
     if is_dataclass(x) and not isinstance(x, type):
-        names = [field.name for field in fields(x) if field.init]
-        return (kind, len(names)), ((f".{name}", getattr(x, name)) for name in names)
+        named = fields_of(x)
+        return (kind, len(named), *named), ((f".{name}", item) for name, item in named.items())
     return _exact(x), iter(())
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from oneflow_lite._C import Executable, Tensor
 from oneflow_lite.graph.tracing import NumberResult, Result
-from oneflow_lite.graph.trees import mapped
+from oneflow_lite.graph.trees import fields_of, mapped
 
 Pattern = tuple[Any, ...]
 
@@ -29,7 +29,8 @@ def patterns_of(
     Raises
     ------
     UnknownKindError
-        There is an array of a class that is derived from NumPy's among them.
+        Among them is an array of a class that is derived from NumPy's, or a dataclass with a field
+        that is not set.
     """
     tensors: dict[int, int] = {}
     numbers = 0
@@ -54,7 +55,9 @@ def patterns_of(
         elif kind is list or kind is tuple:
             return "sequence", kind, tuple(pattern(item, is_static) for item in x)
         elif is_dataclass(x) and not isinstance(x, type):
-            names = [field.name for field in fields(x) if field.init]
+            names = [field.name for field in fields(x)]
+            if len(fields_of(x)) < len(names):
+                raise UnknownKindError
         else:
             return "value", x
         items = tuple(pattern(getattr(x, name), is_static) for name in names)

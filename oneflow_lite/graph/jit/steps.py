@@ -27,12 +27,12 @@ from types import (
 from typing import Any
 
 from oneflow_lite._C import KnownCalls
+from oneflow_lite.graph.trees import IS_MADE_BY_PYTHON
 
 MISSING = object()
 _LIBRARIES = {*sys.stdlib_module_names, "numpy", "oneflow_lite"} - {"__main__"}
 _CODE = (FunctionType, staticmethod, classmethod, property, cached_property, KnownCalls)
 _NO_HOLDERS = (str, bytes, int, float, complex, CodeType, type(None))
-_IS_MADE_BY_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ def _is_of_a_library(module: Any) -> bool:
 
 
 def _is_of_the_user(kind: type) -> bool:
-    return bool(kind.__flags__ & _IS_MADE_BY_PYTHON) and not _is_of_a_library(kind.__module__)
+    return bool(kind.__flags__ & IS_MADE_BY_PYTHON) and not _is_of_a_library(kind.__module__)
 
 
 def _items(holder: Any) -> Iterator[NamedStep]:

@@ -1,0 +1,113 @@
+"""Dataclasses as arguments and results: all fields count, and nothing of the class is called."""
+
+from dataclasses import InitVar, dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+
+
+@dataclass
+class Counted:
+    a: Any
+    m: int = field(init=False, default=4)
+
+
+@dataclass
+class Derived:
+    a: Any
+    b: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.b = self.a * 2
+
+
+@dataclass
+class Scaled:
+    a: Any
+    k: InitVar[int]
+    scale: float = 0.5
+
+    def __post_init__(self, k: int) -> None:
+        self.scale *= k
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    a: Any
+    b: Any = field(init=False, default=None)
+
+
+@dataclass
+class Slotted:
+    __slots__ = ("a", "other")
+    a: Any
+
+
+@dataclass
+class Unset:
+    a: Any
+    b: Any = field(init=False)
+
+
+@dataclass
+class Failure(ValueError):
+    a: Any
+
+
+def test_fields_that_are_no_arguments_of_the_class() -> None:
+    f = flow.jit(lambda d: d.a * d.m)
+    d = Counted(flow.ones(2))
+    for m in (4, 9, 9, 9, 5, 5):
+        d.m = m
+        assert f(d).tolist() == [m, m]
+    assert f.report()["traces"] == 3
+    assert f.explain()[1].startswith("d.m int 4 -> int 9 (")
+
+
+def test_tensors_that_the_class_makes() -> None:
+    f = flow.jit(lambda d: d.a + d.b)
+    for value in (1.0, 2.0, 3.0):
+        assert f(Derived(flow.full(2, value))).tolist() == [3 * value] * 2
+    d = Derived(flow.ones(2))
+    d.b = flow.full(2, 7.0)
+    assert f(d).tolist() == [8, 8]
+    assert f.report()["traces"] == 1
+    gradient = flow.grad(lambda d: (d.a * d.b).sum())(d)
+    assert (gradient.a.tolist(), gradient.b.tolist()) == ([7, 7], [1, 1])
+
+
+def test_arguments_that_are_no_fields() -> None:
+    f = flow.jit(lambda d: Scaled(d.a * d.scale, 4))
+    for _ in range(3):
+        found = f(Scaled(flow.ones(2), 3))
+        assert (found.a.tolist(), found.scale) == ([1.5, 1.5], 2.0)
+
+
+@pytest.mark.parametrize("kind", [Frozen, Slotted, Unset, Failure])
+def test_every_kind_of_class(kind: Any) -> None:
+    f = flow.jit(lambda d: kind(d.a * 2))
+    for value in (1.0, 2.0, 3.0):
+        found = f(kind(np.full(2, value)))
+        assert type(found) is kind
+        assert found.a.tolist() == [2 * value] * 2
+    assert f.report()["traces"] == 1
+
+
+def test_other_attributes_come_along() -> None:
+    d, other = Counted(flow.ones(2)), Slotted(flow.ones(2))
+    d.scale, other.other = 3.0, 5.0  # type: ignore[attr-defined]
+    run = flow.jit(lambda d, other: d.a * d.scale + other.other)
+    assert [run(d, other).tolist() for _ in range(3)] == [[8, 8]] * 3
+
+
+def test_a_field_that_is_set_or_taken_away() -> None:
+    f = flow.jit(lambda d: d.a * getattr(d, "b", 1))
+    d = Unset(flow.ones(2))
+    assert f(d).tolist() == [1, 1]
+    d.b = flow.full(2, 3.0)
+    assert [f(d).tolist() for _ in range(3)] == [[3, 3]] * 3
+    del d.b
+    assert [f(d).tolist() for _ in range(3)] == [[1, 1]] * 3
