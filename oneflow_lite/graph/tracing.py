@@ -14,6 +14,7 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Device, OpCall, Tensor, TraceError
 from oneflow_lite.device import DeviceLike, resolve
+from oneflow_lite.graph.arguments.containers import Containers
 from oneflow_lite.graph.arguments.parameters import Parameters
 from oneflow_lite.graph.arguments.sharing import SharedMemoryError, Sharing
 from oneflow_lite.graph.arguments.slots import Number, Slots
@@ -128,7 +129,8 @@ def traced(
     Parameters
     ----------
     numbers
-        where floats and complex numbers become slots; None: they are passed as they are.
+        where floats and complex numbers become slots; None: they are passed as they are, and the
+        function may change its containers, which are not the caller's.
     static
         positions and names of arguments that are passed as they are.
     sharing
@@ -151,6 +153,8 @@ def traced(
     )
     kwargs = {key: x if key in static else mapped(x, parameter, key) for key, x in kwargs.items()}
     results: list[int] = []
+    path = Parameters(function).path
+    containers = _containers(args, kwargs, static)
     recorder.enter()
     try:
         returned = mapped(function(*args, **kwargs), result)
@@ -158,11 +162,13 @@ def traced(
         recorder.leave()
         if numbers is not None:
             numbers.close()
+    changed = containers.changed()
+    if changed is not None and numbers is not None:
+        raise TraceError(f"[{name}] {path(changed[0])} {changed[1]}")
     parameter.made.clear()
-    del args, kwargs
+    del args, kwargs, containers
     if numbers is not None:
         numbers.note_kept()
-    path = Parameters(function).path
     check_overlaps(recorder, name, list(map(path, parameter.paths)))
     _check_kept(recorder, name)
     main = recorded(recorder, name, results, tuple(numbers.slots) if numbers else ())
@@ -174,6 +180,14 @@ def traced(
     main = replace(main, names=dict(zip(inputs, map(path, given), strict=True)))
     recorder.notes().clear()  # generators that were made in the recording keep them
     return Traced(Program(name, {"main": main}), tuple(parameter.paths), returned)
+
+
+def _containers(args: Any, kwargs: dict[str, Any], static: Container[int | str]) -> Containers:
+    found = Containers()
+    named = {f"args[{i}]": x for i, x in enumerate(args) if i not in static}
+    for path, x in (named | {k: x for k, x in kwargs.items() if k not in static}).items():
+        found.add(x, path)
+    return found
 
 
 class _Parameters:

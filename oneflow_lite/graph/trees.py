@@ -62,7 +62,8 @@ def fields_of(tree: Any) -> dict[str, Any]:
 
 def _with_fields(tree: Any, named: dict[str, Any]) -> Any:
     """Return a copy of a dataclass with these fields. Nothing of its class is called."""
-    base = kind = type(tree)
+    kind = type(tree)
+    base: Any = kind
     while base.__flags__ & IS_MADE_BY_PYTHON:
         base = base.__base__
     made = base.__new__(kind)

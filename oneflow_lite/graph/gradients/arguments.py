@@ -9,6 +9,7 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Recorder, Tensor
 from oneflow_lite.dtypes import float64
+from oneflow_lite.graph.arguments.containers import Containers
 from oneflow_lite.graph.gradients.layouts import is_dense
 from oneflow_lite.graph.gradients.record import is_real
 from oneflow_lite.graph.ir import Type
@@ -51,6 +52,7 @@ class Wanted:
         self.values: list[int] = []
         self._paths: list[str] = []
         self._rows: list[tuple[Any, ...]] = []  # of values, as far as they were known once
+        self._containers = Containers()
 
     def alias(self, tree: Any, path: str) -> tuple[Any, Any]:
         """Return what the function gets for an argument, and the tree of its gradients."""
@@ -61,6 +63,7 @@ class Wanted:
             return self.tensors[-1]
 
         given = mapped(tree, leaf, path)
+        self._containers.add(given, path)
         numbers = iter(range(begin, len(self.tensors)))
         return given, mapped(tree, lambda *_: _Wanted(next(numbers)), path)
 
@@ -90,6 +93,9 @@ class Wanted:
 
     def check_unwritten(self) -> None:
         """Refuse arguments that the function has written to: callers would not see it."""
+        changed = self._containers.changed()
+        if changed is not None:
+            raise ValueError(f"[{self._op}] {changed[0]} {changed[1]}")
         for x, value, path in zip(self.tensors, self.values, self._paths, strict=True):
             if self._recorder.find(x) != (value, ()):
                 raise ValueError(
