@@ -21,11 +21,14 @@ OBJECT_KINDS = ("philox", "draw", "function")
 
 
 def row_major(shape: tuple[int, ...], step: int) -> tuple[int, ...]:
-    """Return the strides of elements of ``step`` bytes, the last index fastest."""
+    """Return the strides of elements of ``step`` bytes, the last index fastest.
+
+    As tensors have them, an extent of 0 counts as one of 1.
+    """
     strides = []
     for extent in reversed(shape):
         strides.append(step)
-        step *= extent
+        step *= max(1, extent)
     return tuple(reversed(strides))
 
 

@@ -95,8 +95,9 @@ def trace(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Traced:
     """Call the function once on tensors without values, and return the program of what it does.
 
     Tensors, NumPy arrays and specs in the arguments become parameters; all else is passed as it is.
-    Nothing is computed, and no tensor is written to. Tensors that the function gets from elsewhere
-    are captures: they are read, and written to, when the program runs.
+    Containers are copies, which the function may change. Nothing is computed, and no tensor is
+    written to. Tensors that the function gets from elsewhere are captures: they are read, and
+    written to, when the program runs.
 
     Raises
     ------
@@ -129,8 +130,7 @@ def traced(
     Parameters
     ----------
     numbers
-        where floats and complex numbers become slots; None: they are passed as they are, and the
-        function may change its containers, which are not the caller's.
+        where floats and complex numbers become slots; None: as trace() has it.
     static
         positions and names of arguments that are passed as they are.
     sharing
@@ -172,12 +172,9 @@ def traced(
     check_overlaps(recorder, name, list(map(path, parameter.paths)))
     _check_kept(recorder, name)
     main = recorded(recorder, name, results, tuple(numbers.slots) if numbers else ())
-    inputs: list[Value | Slot] = [
-        *main.params,
-        *(slot for slot in main.slots if slot.operation is None),
-    ]
-    given = parameter.paths + (numbers.paths if numbers else [])
-    main = replace(main, names=dict(zip(inputs, map(path, given), strict=True)))
+    given = [slot for slot in main.slots if slot.operation is None]
+    paths = map(path, parameter.paths + (numbers.paths if numbers else []))
+    main = replace(main, names=dict(zip((*main.params, *given), paths, strict=True)))
     recorder.notes().clear()  # generators that were made in the recording keep them
     return Traced(Program(name, {"main": main}), tuple(parameter.paths), returned)
 

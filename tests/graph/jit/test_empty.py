@@ -1,0 +1,56 @@
+"""Tensors without elements: an extent of 0 at any axis, in each way to make and run a program."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+
+SHAPES = [(0,), (0, 3), (2, 0), (0, 0), (2, 0, 3), (0, 2, 3), (2, 3, 0), (2, 0, 3, 0)]
+
+
+def _like(x: Any, y: Any) -> bool:
+    return (x.dtype, x.shape, x.strides) == (y.dtype, y.shape, y.strides)
+
+
+def _function(x: Any) -> Any:
+    return x + 1, x.T * 2, x.sum(), x.sum(axis=-1), flow.concat([x, x], axis=-1), x[..., :1]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_programs(shape: tuple[int, ...]) -> None:
+    wanted = _function(flow.zeros(shape))
+    for given in (np.zeros(shape), flow.zeros(shape), flow.zeros(shape[::-1]).T):
+        run = flow.jit(_function)
+        for _ in range(3):
+            assert all(map(_like, run(given), _function(flow.asarray(given))))
+        assert run.report()["traces"] == 1
+    traced = flow.graph.trace(_function, flow.graph.spec(shape))
+    traced.program.verify()
+    again = flow.graph.Program.parse(str(traced.program))
+    assert again == traced.program
+    assert all(map(_like, flow.graph.compile(again)(flow.zeros(shape)), wanted))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_gradients(shape: tuple[int, ...]) -> None:
+    gradient = flow.grad(lambda x: (x * flow.exp(x)).sum())
+    assert _like(gradient(np.zeros(shape)), flow.zeros(shape))
+    value, pull = flow.vjp(lambda x: x * 2, flow.zeros(shape))
+    (found,) = pull(value)
+    assert _like(found, value)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("is_known", [True, False])
+def test_feeds(shape: tuple[int, ...], is_known: bool) -> None:
+    main = flow.graph.Program("main")
+    with flow.graph.building(main):
+        x = flow.graph.data("x", shape if is_known else tuple(n or None for n in shape))
+        y = x * 2
+    for given in (np.zeros(shape), flow.zeros(shape), np.zeros(shape).tolist()):
+        if np.shape(given) != shape:
+            continue  # a list has no axes behind one of 0
+        (found,) = flow.graph.Executor().run(main, {"x": given}, [y])
+        assert _like(found, flow.zeros(shape))
