@@ -7,6 +7,7 @@ import gc
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import index
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,12 @@ from oneflow_lite.graph.effects import Objects
 from oneflow_lite.graph.ir import Bound, Function, Op, Scalar, Slot, Type, Value, row_major
 from oneflow_lite.graph.program import Program
 from oneflow_lite.graph.trees import Leaf, mapped
+
+_RUN_LATER: dict[type, str] = {
+    GeneratorType: "a generator",
+    CoroutineType: "a coroutine",
+    AsyncGeneratorType: "an asynchronous generator",
+}
 
 
 @dataclass(frozen=True)
@@ -144,7 +151,7 @@ def traced(
         if type(leaf) is Number:
             return NumberResult(leaf.as_operand())
         if not isinstance(leaf, Tensor):
-            return leaf
+            return _made_already(name, leaf)
         results.append(recorder.value_of(leaf))
         return Result(len(results) - 1)
 
@@ -177,6 +184,19 @@ def traced(
     main = replace(main, names=dict(zip((*main.params, *given), paths, strict=True)))
     recorder.notes().clear()  # generators that were made in the recording keep them
     return Traced(Program(name, {"main": main}), tuple(parameter.paths), returned)
+
+
+def _made_already(name: str, leaf: Any) -> Any:
+    """Refuse a result that runs code of the function after it has returned."""
+    for kind, what in _RUN_LATER.items():
+        if isinstance(leaf, kind):
+            if isinstance(leaf, CoroutineType):
+                leaf.close()  # which nobody awaits
+            raise TraceError(
+                f"[{name}] returns {what}, whose code runs after the function: return tensors, or "
+                "call a function that does so from there"
+            )
+    return leaf
 
 
 def _containers(args: Any, kwargs: dict[str, Any], static: Container[int | str]) -> Containers:

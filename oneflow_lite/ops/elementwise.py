@@ -100,9 +100,9 @@ log1p = op("log1p", np.log1p, "log1p(x)", "log(1 + x), exact near 0.", vjp="g / 
 log2 = op("log2", np.log2, "log2(x)", "Logarithm to base 2.", vjp="g / (x * LN2)")
 log10 = op("log10", np.log10, "log10(x)", "Logarithm to base 10.", vjp="g / (x * LN10)")
 logaddexp = op("logaddexp", np.logaddexp, "logaddexp(x, y)", "log(exp(x1) + exp(x2)).",
-               vjp=("g * exp(x - out)", "g * exp(y - out)"))
+               vjp=("g * exp(-logaddexp(0.0, y - x))", "g * exp(-logaddexp(0.0, x - y))"))
 logaddexp2 = op("logaddexp2", np.logaddexp2, "logaddexp2(x, y)", "log2(2**x1 + 2**x2).",
-                vjp=("g * exp2(x - out)", "g * exp2(y - out)"))
+                vjp=("g * exp2(-logaddexp2(0.0, y - x))", "g * exp2(-logaddexp2(0.0, x - y))"))
 
 # --- trigonometry
 sin = op("sin", np.sin, "sin(x)", "Sine of radians.", vjp="g * cos(x)")
@@ -115,7 +115,7 @@ acos = op("acos", np.arccos, _INVERSE("acos(x)"), "Inverse cosine, in radians.",
 atan = op("atan", np.arctan, _INVERSE("atan(x)"), "Inverse tangent, in radians.",
           vjp="g / (1 + x * x)")
 atan2 = op("atan2", np.arctan2, "atan2(x, y)", "Angle of the point (x2, x1), in radians.",
-           vjp=("g * y / (x * x + y * y)", "-g * x / (x * x + y * y)"))
+           vjp=("g * (y / hypot(x, y)) / hypot(x, y)", "-g * (x / hypot(x, y)) / hypot(x, y)"))
 sinh = op("sinh", np.sinh, "sinh(x)", "Hyperbolic sine.", vjp="g * cosh(x)")
 cosh = op("cosh", np.cosh, "cosh(x)", "Hyperbolic cosine.", vjp="g * sinh(x)")
 tanh = op("tanh", np.tanh, Cuda("tanh(x)", standard="standard_tanh(x)"),

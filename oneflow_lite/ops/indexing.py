@@ -192,22 +192,25 @@ def compress(condition: Any, x: Any, axis: int | None = None) -> Tensor:
     >>> flow.compress([False, True], flow.tensor([[1, 2], [3, 4]]), axis=0).numpy()
     array([[3, 4]])
     """
-    given = asarray(x)
+    return _compressed("compress", condition, asarray(x), axis)
+
+
+def _compressed(op: str, condition: Any, given: Tensor, axis: int | None) -> Tensor:
     if is_number_along(given, axis):
         axis = None
     given, along = (ravel(given), 0) if axis is None else (given, axis)
-    along = _axis(along, given.ndim, "compress")
+    along = _axis(along, given.ndim, op)
     is_here = not isinstance(condition, Tensor)
-    mask: Any = host_array(condition, "compress") if is_here else condition
+    mask: Any = host_array(condition, op) if is_here else condition
     mask = mask.astype(bool_dtype)
     if mask.ndim != 1:
-        raise ValueError(f"[compress] expected a condition of one dimension, got {mask.shape}")
+        raise ValueError(f"[{op}] expected a condition of one dimension, got {mask.shape}")
     if given.ndim > 1 or mask.size > given.shape[along]:
         if isinstance(mask, Tensor):
-            (chosen,) = _C.nonzero(mask, "compress")
+            (chosen,) = _C.nonzero(mask, op)
             return _C.take(given, chosen, along, _MODES["raise"])
         return _C.take(given, np.flatnonzero(mask), along, _MODES["raise"])
-    return _C.getitem(given[: mask.size], mask, "compress")
+    return _C.getitem(given[: mask.size], mask, op)
 
 
 @_C.native(_C.paths.extract)
@@ -221,7 +224,8 @@ def extract(condition: Any, x: Any) -> Tensor:
     array([0, 3])
     """
     is_here = not isinstance(condition, Tensor)
-    return compress(host_array(condition, "extract").ravel() if is_here else ravel(condition), x)
+    mask = host_array(condition, "extract").ravel() if is_here else ravel(condition)
+    return _compressed("extract", mask, asarray(x), None)
 
 
 def mode_number(mode: str, op: str) -> int:

@@ -48,7 +48,7 @@ LOOKS: dict[str, tuple[str, Callable[[flow.Tensor], Any]]] = {
     "where": ("nonzero", lambda x: flow.where(x > 0)),
     "unique": ("unique", lambda x: flow.unique(x)),
     "compress": ("compress", lambda x: flow.compress(x[0] > 0, x, axis=0)),
-    "extract": ("compress", lambda x: flow.extract(x > 0, x)),
+    "extract": ("extract", lambda x: flow.extract(x > 0, x)),
     "repeat": ("repeat", lambda x: flow.repeat(x[0], flow.argsort(x[0]))),
     "allclose": ("bool", lambda x: flow.allclose(x, x)),
     "array_equal": ("bool", lambda x: flow.array_equal(x, x)),
@@ -227,3 +227,27 @@ def test_a_failed_tensor_is_captured_as_it_is() -> None:
     main = trace(lambda: failed + 1).program.main
     with pytest.raises(np.linalg.LinAlgError):
         plain_run.run(main, [])[0].numpy()
+
+
+def test_functions_whose_code_runs_later() -> None:
+    def generator(x: Any) -> Any:
+        yield x
+
+    async def coroutine(x: Any) -> Any:
+        return x
+
+    async def both(x: Any) -> Any:
+        yield x
+
+    for function, what in (
+        (generator, "a generator"),
+        (coroutine, "a coroutine"),
+        (both, "an asynchronous generator"),
+    ):
+        text = rf"\[{function.__name__}\] returns {what}, whose code runs after the function: "
+        for call in (flow.jit(function), lambda x, f=function: trace(f, x)):
+            with pytest.raises(TraceError, match=text):
+                call(SQUARE)
+    with pytest.raises(TraceError, match=r"returns a generator, "):
+        trace(lambda x: {"parts": (x * n for n in range(2))}, SQUARE)
+    works()

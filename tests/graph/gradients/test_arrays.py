@@ -250,3 +250,24 @@ def test_each_device_has_those_of_the_cpu(function, device):
     assert found.device == device
     expected = flow.grad(function)(flow.tensor(array(3, 4)))
     np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-12)
+
+
+MASK = np.array([[True, False, True], [False, False, True]])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(lambda x: x[MASK], lambda x: x[MASK[:, 0]]),
+        *(lambda x: x[:, MASK[1]], lambda x: x[np.zeros((2, 3), bool)] + x.sum()),
+        *(lambda x: flow.extract(MASK, x), lambda x: flow.compress([False, True], x)),
+        lambda x: flow.compress([True, False, True], x, axis=1),
+    ],
+)
+def test_reads_by_masks(function):
+    assert_gradients(lambda x: weighted(function(x)), array(2, 3))
+
+
+def test_errors_name_the_function_that_chooses():
+    with pytest.raises(flow.graph.TraceError, match=r"\[extract\] needs the values"):
+        flow.jit(lambda x: flow.extract(x > 0, x))(flow.ones(3))

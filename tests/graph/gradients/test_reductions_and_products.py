@@ -79,3 +79,12 @@ def test_matrix_products(one, other):
 )
 def test_products_of_products(function):
     assert_gradients(function, array(3, 3), array(3, 3)[::-1].copy())
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_a_result_that_is_nan_is_that_of_the_nan(name):
+    function = getattr(flow, name)
+    x = flow.tensor([[1.0, np.nan, 3.0], [np.nan, np.nan, 1.0], [2.0, 2.0, 2.0]])
+    found = flow.grad(lambda x: function(x, axis=1).sum())(x)
+    assert found.tolist() == [[0, 1, 0], [0.5, 0.5, 0], [1 / 3, 1 / 3, 1 / 3]]
+    assert flow.grad(function)(x[0]).tolist() == [0, 1, 0]

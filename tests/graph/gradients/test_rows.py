@@ -109,3 +109,26 @@ def test_powers_of_zero():
     assert flow.grad(lambda x: (x**2).sum())(x).tolist() == [0.0, 4.0]
     assert flow.grad(lambda x: (x ** flow.zeros(2)).sum())(x).tolist() == [0.0, 0.0]
     assert flow.grad(lambda y: (flow.zeros(2) ** y).sum())(x + 1).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
+def test_sums_of_powers_at_infinity(name):
+    both = flow.grad(lambda x, y: getattr(flow, name)(x, y), (0, 1))
+    one, two = np.inf, 1.0
+    for x, y in ((one, two), (two, -one), (one, -one)):
+        assert [g.item() for g in both(x, y)] == [1, 0]
+        assert [g.item() for g in both(y, x)] == [0, 1]
+    second = flow.grad(flow.grad(lambda x: getattr(flow, name)(x, 2000.0)))
+    assert (second(0.0).item(), second(4000.0).item()) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size"),
+    [("float16", 300), ("float32", 1e20), ("float64", 1e200), ("float64", 1e-200)],
+)
+def test_angles_of_points_that_are_far_away_or_near(dtype, size):
+    x = flow.tensor(size, dtype=dtype)
+    found = flow.grad(lambda x, y: flow.atan2(x, y), (0, 1))(x, x)
+    wanted = 0.5 / float(x)
+    rtol = 4 * float(np.finfo(dtype).eps)
+    np.testing.assert_allclose([g.item() for g in found], [wanted, -wanted], rtol=rtol)

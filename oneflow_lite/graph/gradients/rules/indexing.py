@@ -52,6 +52,18 @@ def added_along(index: Tensor, axis: int, shape: tuple[int, ...], g: Tensor) -> 
     return _added_rows(_places(indices, shape, 0), shape, (), g)
 
 
+@kernel_rule("mask_gather")
+def mask_gather(step: Step, g: Tensor) -> Sequence[Tensor | None]:
+    """Put the k-th element where the k-th true of the mask is, and zeros elsewhere."""
+    mask, shape = step.operand(1), step.type(0).shape
+    if not g.size:
+        return zeros(shape, dtype=g.dtype, device=g.device), None
+    flat = reshape(mask, -1)
+    rows = g[where(flat, cumsum(flat) - 1, 0)]
+    over = expand_dims(flat, axis=tuple(range(1, g.ndim))) if g.ndim > 1 else flat
+    return reshape(where(over, rows, 0), shape), None
+
+
 @kernel_rule("pick")
 def pick(step: Step, g: Tensor) -> Sequence[Tensor | None]:
     """The same, for one dimension and indices that are in range."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from oneflow_lite._C import Tensor
 from oneflow_lite.graph.gradients.step import Step, rule
 from oneflow_lite.ops.creation.data import ones
-from oneflow_lite.ops.elementwise import divide, equal, multiply
+from oneflow_lite.ops.elementwise import divide, equal, isnan, logical_or, multiply
 from oneflow_lite.ops.manipulation.joining import concat
 from oneflow_lite.ops.manipulation.shapes import (
     broadcast_to,
@@ -34,16 +34,18 @@ def reduce(step: Step, g: Tensor) -> Sequence[Tensor | None]:
     if name == "add":
         return (broadcast_to(kept, step.operand(0).shape),)
     if name in _EXTREMA:
-        return (_of_extremum(step, kept, axes, bool(keeps)),)
+        return (_of_extremum(step, name, kept, axes, bool(keeps)),)
     if name == "multiply":
         return (_of_product(step.operand(0), kept, axes),)
     step.fail(f"is not differentiable: there is no rule for reductions by {name}")
 
 
-def _of_extremum(step: Step, g: Tensor, axes: tuple[int, ...], keeps: bool) -> Tensor:
-    """Return g in equal parts for the elements that are the result."""
+def _of_extremum(step: Step, name: str, g: Tensor, axes: tuple[int, ...], keeps: bool) -> Tensor:
+    """Return g in equal parts for the elements that are the result, NaN among them."""
     out = step.out if keeps else expand_dims(step.out, axis=axes)
     found = equal(step.operand(0), out)
+    if name in ("maximum", "minimum"):  # of which a NaN is the result
+        found = logical_or(found, isnan(step.operand(0)))
     count = sum(found, axis=axes, keepdims=True, dtype=g.dtype)
     return where(found, divide(g, count), 0)
 
