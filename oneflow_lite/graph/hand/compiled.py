@@ -17,7 +17,7 @@ from oneflow_lite.graph.hand.scope import Scope, check_scope, global_scope
 from oneflow_lite.graph.ir import Function, Op, Type, Value
 from oneflow_lite.graph.passes.context import PassContext
 from oneflow_lite.graph.program import Program
-from oneflow_lite.graph.sites import at, here
+from oneflow_lite.graph.sites import at, here, user_site
 from oneflow_lite.graph.text import type_text
 from oneflow_lite.graph.trees import Leaf, mapped
 from oneflow_lite.graph.verify import infer
@@ -188,7 +188,8 @@ def _with_results(function: Function, fetches: Fetches) -> Function:
     ops, results = list(function.ops), []
     for value, attr in fetches.leaves:
         if attr:
-            view = Op(OpCall("view", "fetch", attr=attr), (value,), (), (value,))
+            call = OpCall("view", "fetch", attr=attr)
+            view = Op(call, (value,), (), (value,), user_site())  # nothing in the block used it
             value = Value(infer(view)[0])
             ops.append(replace(view, results=(value,)))
         results.append(value)

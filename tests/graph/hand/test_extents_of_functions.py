@@ -38,6 +38,9 @@ MADE: dict[str, tuple[Callable[[Any], Any], int]] = {
     "delete": (lambda x: flow.delete(x, 1, axis=0), 2),
     "delete, the last": (lambda x: flow.delete(x, -1, axis=0), 1),
     "roll": (lambda x: flow.roll(x, 2, axis=0), 2),
+    "tile": (lambda x: flow.tile(x, (2, 1)), 0),
+    "tile, known": (lambda x: flow.tile(x, (1, 2)), 0),
+    "repeat": (lambda x: flow.repeat(x, 2, axis=0), 0),
     "roll, back": (lambda x: flow.roll(x, (-1, 8), axis=(0, 1)), 1),
     "roll, known": (lambda x: flow.roll(x, -4, axis=1), 0),
     "roll, flat": (lambda x: flow.roll(x, 7), 2),
@@ -188,3 +191,16 @@ def test_results_lie_as_eagers(is_turned: bool) -> None:
             expected = call(x.T if is_turned else x)
             assert seen.strides == expected.strides
             np.testing.assert_array_equal(seen.numpy(), expected.numpy())
+
+
+@pytest.mark.parametrize("view", [lambda x: x[::2], flow.diagonal], ids=["steps", "diagonal"])
+def test_views_that_are_only_fetched(view: Callable[[Any], Any]) -> None:
+    main = Program("main")
+    with flow.graph.building(main):
+        y = view(flow.graph.data("x", (None, 3)))
+    line = "functions.py:" + str(test_views_that_are_only_fetched.__code__.co_firstlineno + 7)
+    with pytest.raises(TraceError, match=rf"\[fetch\] \(.*{line}\) cannot be made for other ext"):
+        Executor().run(main, {"x": flow.ones((4, 3))}, [y])
+    with pytest.raises(TraceError, match=r"\[view\] \(.*\) cannot be made"):  # noqa: SIM117
+        with flow.graph.building(Program("main")):
+            flow.graph.named("y", view(flow.graph.data("x", (None, 3))))
