@@ -12,6 +12,7 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import OpCall
 from oneflow_lite.graph.ir import GroupCall, Op, Scalar, Slot, Type, Value
+from oneflow_lite.ops.gufunc import core_dimensions
 
 _WEAK_CODES = dict(zip((int, float, complex), _C.WEAK_CODES, strict=True))
 
@@ -176,6 +177,32 @@ def call_of(
 
 
 _UFUNCS = (np, *map(import_module, ("numpy.linalg._umath_linalg", "numpy.fft._pocketfft_umath")))
+
+
+def verify_core(op: Op) -> None:
+    """Raise ValueError unless a call of a generalized ufunc has the dimensions that its loop takes.
+
+    That the operands have them is looked at by who makes the call again.
+    """
+    call = op.call
+    if call.kernel != "gufunc" or call.loop is None:
+        return
+    layout, signature = core_dimensions(_ufunc(call.loop[0]))
+    if tuple(call.attr[4:]) != layout:
+        raise ValueError(f"{call.loop[0]} has the core dimensions {signature}")
+    place = _SMALLEST.get(call.loop[0])
+    if place is None:
+        return
+    matrix, given = op.values()[0].type.shape, (*op.values(), *op.results)[place].type.shape
+    if given[-1] != min(matrix[-2:]):
+        raise ValueError(f"{call.loop[0]} expected {min(matrix[-2:])} numbers, got {given[-1]}")
+
+
+# Operands and results with as many numbers as the smaller extent of the matrix before them.
+_SMALLEST = {
+    **{"svd": 1, "svd_s": 2, "svd_f": 2, "qr_reduced": 1, "qr_complete": 1},
+    **{"qr_r_raw": -1, "lstsq": -1},
+}
 
 
 def _ufunc(name: str) -> np.ufunc:

@@ -5,6 +5,7 @@ from typing import Any
 
 from oneflow_lite import _C
 from oneflow_lite.graph.arguments.slots import ARITHMETIC
+from oneflow_lite.graph.calls import verify_core
 from oneflow_lite.graph.effects import is_token, missing_effect, missing_object
 from oneflow_lite.graph.ir import Function, GroupCall, Op, Scalar, Slot, Type, Value
 from oneflow_lite.graph.primitives import verify_call, verify_primitive
@@ -120,6 +121,7 @@ def _expected(op: Op) -> list[Type]:
     """Return the types of the results that an operation has; errors name it and its line."""
     try:
         expected = infer(op)
+        verify_core(op)
     except (ValueError, TypeError, IndexError, MemoryError) as error:
         raise ValueError(f"{place_of(op)} cannot be made again: {error}") from error
     if len(expected) != len(op.results):

@@ -116,6 +116,19 @@ def as_dtype(x: Tensor, dtype: DType) -> Tensor:
     return x if x.dtype == dtype else _C.astype(x, dtype, True)
 
 
+def core_dimensions(ufunc: np.ufunc) -> tuple[tuple[int, ...], str]:
+    """Return what a generalized ufunc's layout says in the kernel's attr, and its signature.
+
+    Raises
+    ------
+    ValueError
+        It is none.
+    """
+    if ufunc.signature is None:
+        raise ValueError(f"NumPy's {ufunc.__name__} is no generalized ufunc")
+    return _plan(ufunc, ufunc.types[0]).layout, ufunc.signature
+
+
 @cache
 def _plan(ufunc: np.ufunc, types: str) -> _Plan:
     sides = []

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/planning/array_check.h"
 #include "graph/recording/host_object.h"
 #include "tensor/layout.h"
 #include "tensor/submit.h"
@@ -207,6 +208,7 @@ struct Replay {
     for (int k = 0; k < count; ++k) plan.inputs.push_back(&tensor(k));
     for (const Tensor& x : results) plan.outputs.push_back(&x);
     plan.targets = call.targets;
+    check_arrays(plan);
     submit(issuer, plan);
     return results;
   }

@@ -1,4 +1,6 @@
 // Writes by index arrays and masks.
+#include <limits>
+
 #include "ops/index/indexed_copy.h"
 #include "ops/index/places.h"
 
@@ -48,9 +50,16 @@ void mask_scatter_kernel(const ArrayArgs& args) {
     }
   }
   const IndexedCopy copy(CopyDirection::scatter, x, dims, value, 1);
+  const bool is_one = value.strides[0] == 0;  // for all places
+  int64_t rows = is_one ? std::numeric_limits<int64_t>::max() : value.shape[0];
   for_each_true(mask, x, value.strides[0], [&](const Places& places) {
+    rows -= places.n;
+    if (rows < 0) return;
     copy.run(x.data, places.offsets, places.n, value.data + places.lined, places.step);
   });
+  if (rows >= 0) return;
+  fail(ErrorKind::runtime, "[", args.name, "] expected ", value.shape[0],
+       " true elements in the mask, got ", value.shape[0] - rows, ": another thread wrote to it");
 }
 
 }  // namespace ofl::ops

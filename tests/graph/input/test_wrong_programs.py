@@ -27,3 +27,137 @@ def _program(*lines: str, result: int = 1) -> Program:
 def test_an_operation_of_numbers_only(check: Callable[[Program], Any], lines: list[str]) -> None:
     with pytest.raises(ValueError, match="expected a tensor among the operands, got numbers"):
         check(_program(*lines))
+
+
+INV = "array.inv[kernel='gufunc', attr={attr}, loop=('inv', '{loop}')](%0)"
+
+
+def _inv(attr: str, loop: str = "d->d") -> str:
+    return INV.format(attr=attr, loop=loop)
+
+
+WRONG: dict[str, tuple[str, str]] = {
+    "core dimensions beyond the operand": (
+        "f64[2,2]",
+        _inv("(0, 1, 0, 34, 1, 29, 0, 0, 2, 0, 0)"),
+    ),
+    "core dimensions of another loop": ("f64[2,2]", _inv("(0, 1, 0, 34, 0, 0, 0)")),
+    "a number of a core dimension": (
+        "f64[2,2]",
+        _inv("(0, 1, 0, 34, 1, 2, 0, 7, 2, 0, 0)"),
+    ),
+    "a failure that there is not": (
+        "f64[2,2]",
+        _inv("(0, 99, 0, 34, 1, 2, 0, 0, 2, 0, 0)"),
+    ),
+    "a matrix that is not square": (
+        "f64[2,3]",
+        _inv("(0, 1, 0, 34, 1, 2, 0, 0, 2, 0, 0)"),
+    ),
+    "no generalized ufunc": (
+        "f64[2,2]",
+        "array.add[kernel='gufunc', attr=(0, 0, 0, 0, 0, 0, 0), loop=('exp', 'd->d')](%0)",
+    ),
+    "a loop of another dtype": (
+        "f64[2,2]",
+        _inv("(0, 1, 0, 34, 1, 2, 0, 0, 2, 0, 0)", "D->D"),
+    ),
+    "more singular values": (
+        "f64[5]",
+        "array.svd[kernel='gufunc', attr=(0, 4, 0, 0, 3, 2, 0, 1, 1, 2), loop=('svd', 'd->d')](%0)",
+    ),
+    "a negative axis to accumulate": (
+        "f64[2,2]",
+        "array.cumsum[kernel='accumulate', attr=(-9, 1, 1, 1), loop=('add', 'dd->d')](%0)",
+    ),
+    "no loop to accumulate": (
+        "f64[2,2]",
+        "array.cumsum[kernel='accumulate', attr=(0, 1, 1, 1)](%0)",
+    ),
+    "an accumulating loop of another dtype": (
+        "f64[2,2]",
+        "array.cumsum[kernel='accumulate', attr=(0, 1, 1, 1), loop=('add', 'ff->f')](%0)",
+    ),
+    "too few attributes": (
+        "f64[2,2]",
+        "array.cumsum[kernel='accumulate', attr=(0,), loop=('add', 'dd->d')](%0)",
+    ),
+    "an axis to sort": ("f64[2,2]", "array.sort[attr=(300, 0, 1), loop=('sort', 'float64')](%0)"),
+    "a sort of another size": (
+        "f64[2,2]",
+        "array.sort[attr=(0, 0, 1), loop=('sort', 'float32')](%0)",
+    ),
+    "a loop that does not sort": (
+        "f64[2,2]",
+        "array.sort[attr=(0, 0, 1), loop=('add', 'dd->d')](%0)",
+    ),
+    "a larger result of a sort": (
+        "f64[9,9]",
+        "array.sort[attr=(0, 0, 1), loop=('sort', 'float64')](%0)",
+    ),
+    "positions of float": ("f64[2,2]", "array.argsort[attr=(0, 0), loop=('sort', 'uint64')](%0)"),
+    "a mode of gather": ("f64[3,2]", "array.getitem[kernel='gather', attr=(7, 9)](%0, %1)"),
+    "more indices than axes": (
+        "f64[3]",
+        "array.getitem[kernel='gather', attr=(0, 0, 1, 2)](%0, %1, %1, %1)",
+    ),
+    "a larger result of gather": (
+        "f64[3,9]",
+        "array.getitem[kernel='gather', attr=(0, 0)](%0, %1)",
+    ),
+    "indices of float": ("f64[2,2,2]", "array.getitem[kernel='gather', attr=(0, 0)](%0, %0)"),
+    "an axis to take along": (
+        "f64[2,2]",
+        "array.take_along_axis[attr=(5,)](%0, %2)",
+    ),
+    "a larger result of positions": ("i64[9,4]", "array.nonzero[](%0)"),
+    "a longer window": (
+        "f64[9]",
+        "array.correlate[attr=(8,), loop=('dot', 'float64')](%3, %3)",
+    ),
+    "a short draw": ("f64[3]", "array.random[kernel='philox', attr=(1, 0)]()"),
+    "a third operand": ("f64[2,2]", "array.sort[attr=(0, 0, 1)](%0, %0)"),
+    "a mask of another shape": ("f64[3]", "array.getitem[kernel='mask_gather'](%0, %4)"),
+    "rows that the mask does not choose": (
+        "f64[2,2]",
+        "array.setitem[kernel='mask_scatter', attr=(3, 0, 0)](%5, %3) into %0",
+    ),
+    "a count of indices": (
+        "f64[2,2]",
+        "array.setitem[kernel='scatter', attr=(0, 5, 0, 0, 0)](%1, %3) into %0",
+    ),
+}
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=["verify", "compile"])
+@pytest.mark.parametrize("name", WRONG)
+def test_attributes_of_array_kernels(check: Callable[[Program], Any], name: str) -> None:
+    made, call = WRONG[name]
+    lines = [
+        "%0: f64[2,2] cpu = parameter x",
+        "%1: i64[3] cpu = parameter y",
+        "%2: i64[2,2] cpu = parameter z",
+        "%3: f64[4] cpu = parameter line",
+        "%4: bool[5] cpu = parameter mask",
+        "%5: bool[2,2] cpu = parameter whole",
+        f"%6: {made} cpu = {call}",
+    ]
+    with pytest.raises(ValueError, match=r"cannot be made again: "):
+        check(_program(*lines, result=6))
+
+
+def test_a_mask_that_chooses_more_than_there_are_rows() -> None:
+    program = _program(
+        "%0: f64[4] cpu = parameter x",
+        "%1: bool[4] cpu = parameter mask",
+        "%2: f64[2] cpu = parameter rows",
+        "%3: f64[4] cpu = array.setitem[kernel='mask_scatter', attr=(-1, 0, 0)](%1, %2) into %0",
+        result=3,
+    )
+    run = flow.graph.compile(program)
+    rows = flow.ones(2)
+    (made,) = run(flow.zeros(4), flow.tensor([True, False, True, False]), rows)
+    assert made.tolist() == [1, 0, 1, 0]
+    (failed,) = run(flow.zeros(4), flow.tensor([True] * 4), rows)
+    with pytest.raises(RuntimeError, match="expected 2 true elements in the mask, got 4"):
+        failed.numpy()
