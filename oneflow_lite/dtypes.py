@@ -230,8 +230,32 @@ def _resolved(
     named = dict(keywords)
     if signature is not None:
         named["signature"] = given[len(dtypes) :]
-    resolved = ufunc.resolve_dtypes(given[: len(dtypes)], **named)
+    given = given[: len(dtypes)]
+    if named.get("casting") == "equiv":
+        given = _equivalent(given, ufunc.resolve_dtypes(given, **named | {"casting": "unsafe"}))
+    resolved = ufunc.resolve_dtypes(given, **named)
     return tuple(_BFLOATS[0] if has_bfloat16 and x == float16 else x for x in resolved)
+
+
+def _equivalent(given: tuple[Any, ...], resolved: tuple[DType, ...]) -> tuple[Any, ...]:
+    """Dtypes for Python's types, which are equivalent to one dtype; NumPy's error for another one.
+
+    NumPy 2.4 crashes where it is asked whether such a type is equivalent to another dtype.
+    """
+    compares = resolved[-1] == bool
+    dtypes = []
+    for one, wanted in zip(given, resolved, strict=True):
+        own = np.dtype(one) if isinstance(one, type) else one
+        if own is not one and own != wanted:
+            is_integer = one is int and wanted.kind in "iu"
+            if is_integer and compares:
+                own = wanted  # an integer of any size is compared
+            elif is_integer or np.can_cast(own, wanted, "same_kind"):
+                raise TypeError(
+                    f"cannot cast Python {one.__name__} to {wanted} under the casting rule 'equiv'"
+                )
+        dtypes.append(own)
+    return tuple(dtypes)
 
 
 def reduced_in(ufunc: np.ufunc, dtype: DType, out: Any = None) -> DType | None:

@@ -153,15 +153,34 @@ def _cast(
     """The inputs in the dtypes of the loop that NumPy chooses; its own errors without one."""
     given = tuple([x.dtype if type(x) is Tensor else _operand_type(x) for x in inputs])
     targets = tuple([None if x is None else x.dtype for x in outs]) if outs else None
+    if isinstance(loop, str):
+        left, _, right = loop.rpartition("->")
+        loop = (*(left or [None] * ufunc.nin), *right)
     resolved = _loop_dtypes(ufunc, given, targets, loop, dtype, casting)
+    # Comparisons take integers of any size, unless the loop names the dtype of that operand.
+    compares = resolved[-1].kind == "b"
     return [
         (x if x.dtype is wanted else _C.astype(x, wanted, False))
         if type(x) is Tensor
         else x
+        if type(x) is int and compares and wanted.kind != "b" and (loop is None or loop[i] is None)
+        else _cast_number(x, wanted)
         if type(x) in NUMBERS
         else x.astype(wanted, copy=False)
-        for x, wanted in zip(inputs, resolved, strict=False)
+        for i, (x, wanted) in enumerate(zip(inputs, resolved, strict=False))
     ]
+
+
+def _cast_number(x: Any, wanted: Any) -> Any:
+    """A number of Python as an array; an integer that does not fit is an OverflowError."""
+    if isinstance(x, int):
+        return np.array(x, wanted)
+    if isinstance(x, complex) and wanted.kind not in "bc":
+        if x.imag:
+            raise TypeError(f"[ufunc] cannot cast the complex number {x} to {wanted}")
+        x = x.real
+    with np.errstate(all="ignore"):
+        return np.asarray(x).astype(wanted)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -176,9 +195,6 @@ def _loop_dtypes(
     """The dtypes of the loop for operands and targets (None: none); a loop goes before a dtype."""
     if loop is None and dtype is not None:
         loop = (None,) * ufunc.nin + (dtype,) * ufunc.nout
-    elif isinstance(loop, str):
-        left, _, right = loop.rpartition("->")
-        loop = (*(left or [None] * ufunc.nin), *right)
     wanted = loop or (None,) * ufunc.nargs
     return resolve_loop(ufunc, (*given, *(targets or [None] * ufunc.nout)), wanted, casting=casting)
 

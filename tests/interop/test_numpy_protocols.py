@@ -1,6 +1,7 @@
 """NumPy's functions and ufuncs called on tensors: NumPy's results, as tensors on their device."""
 
 import copy
+import itertools
 import operator
 import threading
 from collections.abc import Callable
@@ -151,6 +152,37 @@ def test_dtype_casting_and_signature(device: flow.Device) -> None:
     agree(lambda a: np.sqrt(a, dtype="complex128"), device, i)
     with pytest.raises(TypeError, match="order 'F'"):
         np.add(flow.ones(2), 1, order="F")
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex")
+@pytest.mark.parametrize("casting", ["no", "equiv", "safe", "same_kind", "unsafe"])
+def test_numbers_in_a_loop_that_is_named(casting: Any, device: flow.Device) -> None:
+    for ufunc, x, dtype in itertools.product(
+        (np.add, np.floor_divide, np.less, np.logical_and),
+        (1, 2**40, 2.7, True, 2 + 0j),
+        (None, "uint32", "int64", "float64", "bool"),
+    ):
+        for a in (np.asarray([1, 3], "int32"), np.asarray([1, 3], "float32")):
+            keywords = {"dtype": dtype, "casting": casting}
+            agree(lambda y, f=ufunc, x=x, k=keywords: f(y, x, **k), device, a)
+            agree(lambda y, f=ufunc, x=x, k=keywords: f(x, y, **k), device, a)
+    for x in (1, 1.5, 2**40, 2**70):
+        call = partial(np.less, signature="ii->?", casting=casting)
+        if casting != "equiv":
+            agree(lambda y, x=x, f=call: f(y, x), device, np.asarray([1, 3], "int32"))
+    bits = np.asarray([1, 3], "uint64")
+    agree(lambda y: np.bitwise_and(y, 0.0, dtype=bool, casting=casting), device, bits)
+    agree(lambda y: np.power(y, 2 + 0j, dtype="int8", casting=casting), device, bits)
+
+
+def test_a_number_that_is_not_equivalent(device: flow.Device) -> None:
+    """NumPy's own resolution of such a call would crash."""
+    for ufunc, keywords in ((np.add, {"dtype": "uint32"}), (np.multiply, {"dtype": "float32"})):
+        with pytest.raises(TypeError, match="Python int to .* under the casting rule 'equiv'"):
+            ufunc(flow.tensor([1], device=device), 1, casting="equiv", **keywords)
+    assert np.add(flow.tensor([1], device=device), 1, casting="equiv").tolist() == [2]
+    with pytest.raises(TypeError, match="complex number"):
+        np.add(flow.tensor([1], device=device), 1 + 2j, dtype="int8", casting="unsafe")
 
 
 REDUCED = [np.add, np.multiply, np.maximum, np.minimum, np.logical_and, np.logical_or]
