@@ -83,6 +83,15 @@ inline int64_t integer_argument(PyObject* object) {
   return value;
 }
 
+/// An index of an axis.
+inline int64_t index_argument(PyObject* object, const char* op) {
+  const Py_ssize_t value = PyNumber_AsSsize_t(object, PyExc_OverflowError);
+  if (value != -1 || !PyErr_Occurred()) return value;
+  if (!PyErr_ExceptionMatches(PyExc_OverflowError)) throw PythonErrorSet{};
+  PyErr_Clear();
+  fail(ErrorKind::overflow, "[", op, "] an index does not fit in 64 bits");
+}
+
 /// Borrowed from a string.
 inline const char* utf8(PyObject* object) {
   const char* text = PyUnicode_AsUTF8(object);

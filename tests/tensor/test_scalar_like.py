@@ -70,7 +70,7 @@ def test_an_element_is_set_by_a_number(
                 elif isinstance(value, (list, tuple, range)) and np.ndim(value) > array[key].ndim:
                     broadcasts = isinstance(array[key], np.ndarray)  # leading sizes of 1, here
                     assert broadcasts or seen == expected, what
-                elif isinstance(form, flow.Tensor) and value.ndim and not array[key].ndim:
+                elif dtype != "bool" and form is not value and value.ndim and not array[key].ndim:
                     broadcasts = isinstance(array[key], np.ndarray)
                     assert broadcasts or seen[1] is ValueError, what
                 else:

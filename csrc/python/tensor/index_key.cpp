@@ -4,6 +4,7 @@
 
 #include "python/arguments.h"
 #include "python/convert.h"
+#include "python/ops/registry.h"
 #include "python/runtime.h"
 #include "python/sequences.h"
 #include "python/tensor/basic_key.h"
@@ -52,7 +53,30 @@ bool is_integer_index(PyObject* key) {
 
 Reference stolen(PyObject* object) { return Reference(checked(object)); }
 
-ArrayKey convert_key(PyObject* key, const char* op) {
+bool is_of_numpy(PyObject* object) {
+  return PyArray_Check(object) || PyArray_IsScalar(object, Generic);
+}
+
+Reference as_int64(PyObject* object) {
+  const int flags = NPY_ARRAY_CARRAY_RO | NPY_ARRAY_NOTSWAPPED | NPY_ARRAY_FORCECAST;
+  return Reference(PyArray_FROM_OTF(object, NPY_INT64, flags));
+}
+
+/// A sequence with integers that int64 may not hold, each converted by itself: one that does not
+/// fit is an OverflowError.
+Reference convert_each(PyObject* data, PyObject* key, const char* op) {
+  Reference array = as_int64(data);
+  if (array.get()) return array;
+  if (!PyErr_ExceptionMatches(PyExc_OverflowError)) {
+    PyErr_Clear();
+    refuse(key, op);
+  }
+  PyErr_Clear();
+  fail(ErrorKind::overflow, "[", op, "] an index does not fit in 64 bits");
+}
+
+/// `each`: integers of a sequence are converted one by one, where those of an array wrap around.
+ArrayKey convert_key(PyObject* key, const char* op, bool each) {
   ArrayKey out{key, {}, {}};
   if (is_tensor(key)) {
     out.tensor = tensor_of(key);
@@ -64,11 +88,17 @@ ArrayKey convert_key(PyObject* key, const char* op) {
     if (out.is_mask && out.tensor.size() == 0) out.count = 0;
     return out;
   }
-  out.array = stolen(PyArray_FROM_O(stolen(held_data(key, op)).get()));
+  const Reference data(checked(held_data(key, op)));
+  out.array = stolen(PyArray_FROM_O(data.get()));
   const int type = PyArray_TYPE(out.host());
+  const bool is_wide = PyTypeNum_ISUNSIGNED(type) && PyArray_ITEMSIZE(out.host()) == 8;
   out.is_mask = type == NPY_BOOL;
   if (out.is_mask) {
     out.count = PyArray_CountNonzero(out.host());
+    return out;
+  }
+  if (each && !is_of_numpy(key) && (is_wide || type == NPY_OBJECT)) {
+    out.array = convert_each(data.get(), key, op);
     return out;
   }
   const bool nothing =
@@ -76,10 +106,23 @@ ArrayKey convert_key(PyObject* key, const char* op) {
   if (!PyTypeNum_ISINTEGER(type) && (!nothing || PyUnicode_Check(key) || PyBytes_Check(key))) {
     refuse(key, op);
   }
-  const int flags = NPY_ARRAY_CARRAY_RO | NPY_ARRAY_NOTSWAPPED | NPY_ARRAY_FORCECAST;
-  out.array = stolen(PyArray_FROM_OTF(out.array.get(), NPY_INT64, flags));
   out.is_integer = PyArray_NDIM(out.host()) == 0;
+  if (out.is_integer && !each && is_wide) {
+    const Reference number(checked(PyNumber_Index(out.array.get())));
+    index_argument(number.get(), op);  // throws where it does not fit
+  }
+  out.array = stolen(as_int64(out.array.get()).release());
   return out;
+}
+
+/// An integer of uint64 that int64 does not hold becomes one that no axis has.
+Tensor without_wrap(const Tensor& x) {
+  const Reference numpy(checked(PyImport_ImportModule("numpy")));
+  const Reference ufunc(checked(PyObject_GetAttrString(numpy.get(), "minimum")));
+  const Reference given(wrap(Tensor(x))), most(checked(PyLong_FromLongLong(INT64_MAX)));
+  PyObject* operands[] = {given.get(), most.get()};
+  const Reference lower(checked(call_op(*op_of_ufunc(ufunc.get()), operands, 2, false)));
+  return tensor_of(lower.get());
 }
 
 /// The conversion of another item may change the shape of an array that was given.
@@ -141,7 +184,11 @@ class KeyParser {
   int dims_of(Kind kind, PyObject* key) {
     if (kind == Kind::none || kind == Kind::ellipsis) return 0;
     if (kind != Kind::array) return 1;
-    arrays_.push_back(convert_key(key, op_));
+    arrays_.push_back(convert_key(key, op_, false));
+    Tensor& tensor = arrays_.back().tensor;
+    if (tensor.dtype == DType::u64 && tensor.storage && tensor.ndim() == 0) {
+      tensor = without_wrap(tensor);
+    }
     return arrays_.back().is_mask ? arrays_.back().shape().size() : 1;
   }
 
@@ -198,9 +245,15 @@ class KeyParser {
   }
 
   void element(PyObject* key) {
-    const Py_ssize_t given = PyNumber_AsSsize_t(key, PyExc_IndexError);
-    if (given == -1 && PyErr_Occurred()) throw PythonErrorSet{};
-    element(static_cast<int64_t>(given));
+    const Reference number(checked(PyNumber_Index(key)));
+    int overflow;
+    const int64_t index = PyLong_AsLongLongAndOverflow(number.get(), &overflow);
+    if (!overflow) return element(index);
+    PyLong_AsUnsignedLongLong(number.get());
+    const bool is_longer = PyErr_Occurred();  // than 64 bits: no index for NumPy
+    PyErr_Clear();
+    fail(is_longer ? ErrorKind::index : ErrorKind::overflow, "[", op_,
+         "] an index does not fit in 64 bits");
   }
 
   void element(int64_t given) {
@@ -339,6 +392,11 @@ void KeyParser::select_arrays(Selection* out) {
   for (const ArrayKey& key : arrays_) {
     if (key.is_mask) continue;
     const int64_t axis = indexed_[out->arrays.size()];
+    const bool is_number = !key.array.get() && key.tensor.ndim() == 0;
+    if (is_number && x_.shape[axis] == 0) {  // its value makes no difference
+      fail(ErrorKind::index, "[", op_, "] an index is out of bounds for axis ", axis,
+           " with size 0");
+    }
     if (key.array.get() && !nothing) check_bounds(key, x_.shape[axis], axis, op_);
     out->arrays.push_back(tensor_of_key(key, x_.device()));
   }
@@ -404,7 +462,7 @@ int64_t look_at_count(const Tensor& x, const char* op) {
 
 Tensor index_array(PyObject* object, const Tensor& x, int axis, ops::OutOfRange mode,
                    const char* op) {
-  ArrayKey key = convert_key(object, op);
+  ArrayKey key = convert_key(object, op, true);
   if (key.is_mask) fail(ErrorKind::index, "[", op, "] indices must be integers, got booleans");
   if (key.array.get() && mode == ops::OutOfRange::raise) check_bounds(key, x.shape[axis], axis, op);
   return tensor_of_key(key, x.device());

@@ -52,7 +52,8 @@ Tensor read_selected(Selection selection, const char* op) {
   return gather(issuer(), op, selection);
 }
 
-void assign_selected(const Selection& selection, PyObject* value, const char* op) {
+/// `is_whole`: the key is one mask, and nothing else.
+void assign_selected(const Selection& selection, PyObject* value, bool is_whole, const char* op) {
   const DType dtype = selection.x.dtype;
   if (is_slot(value)) {
     const Input number = number_input(value, dtype);
@@ -63,6 +64,11 @@ void assign_selected(const Selection& selection, PyObject* value, const char* op
     return scatter(issuer(), op, selection, to_scalar(value, dtype));
   }
   const Tensor source = value_tensor(value, selection.x, op);
+  if (is_whole && selection.mask && selection.x.ndim() == selection.mask->ndim() &&
+      source.ndim() > 1) {
+    fail(ErrorKind::type, "[", op, "] expected values of at most one dimension for a mask, got ",
+         shape_str(source.shape));
+  }
   require_castable(op, source.dtype, dtype, Casting::unsafe);
   scatter(issuer(), op, selection, source);
 }
@@ -106,6 +112,10 @@ void assign_element(const Tensor& element, PyObject* value, const char* op) {
   if (is_tensor(value)) {
     const Tensor& source = tensor_of(value);
     if (source.ndim() == 0) return assign_value(element, value, op);
+    if (element.dtype == DType::b1 && source.size() == 1) {  // which has a truth
+      const Reference number(wrap(*reshape_view(source, {})));
+      return assign_value(element, number.get(), op);
+    }
     fail(ErrorKind::value, "[", op, "] expected a number for one element, got shape ",
          shape_str(source.shape));
   }
@@ -120,7 +130,7 @@ void assign_element(const Tensor& element, PyObject* value, const char* op) {
 void set_item(const Tensor& x, PyObject* key, PyObject* value, const char* op) {
   const Indexed indexed = parse_key(x, key, op);
   if (indexed.selection) {
-    assign_selected(*indexed.selection, value, op);
+    assign_selected(*indexed.selection, value, !has_ellipsis(key), op);
   } else if (indexed.view.ndim() == 0 && !has_ellipsis(key)) {
     assign_element(indexed.view, value, op);
   } else {

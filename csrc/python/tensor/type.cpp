@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "python/arguments.h"
 #include "python/convert.h"
 #include "python/engine/call.h"
 #include "python/machine/device_object.h"
@@ -92,8 +93,10 @@ Tensor component(const Tensor& x, int part) {
 /// An index of item(), counted from 0.
 int64_t item_index(PyObject* object, int64_t size) {
   if (PyBool_Check(object)) fail(ErrorKind::type, "[item] expected an integer, got bool");
-  const Py_ssize_t given = PyNumber_AsSsize_t(object, PyExc_IndexError);
-  if (given == -1 && PyErr_Occurred()) throw PythonErrorSet{};
+  if (!PyIndex_Check(object)) {
+    fail(ErrorKind::type, "[item] expected an integer, got ", Py_TYPE(object)->tp_name);
+  }
+  const int64_t given = index_argument(object, "item");
   if (given < -size || given >= size) {
     fail(ErrorKind::index, "[item] index ", given, " is out of bounds for size ", size);
   }

@@ -202,6 +202,10 @@ void scatter(const Issuer& issuer, const char* name, const Selection& selection,
   if (selection.mask && selection.picked[0] < 0) {
     const int place = source.ndim() - shape.size() + selection.place;
     const int64_t given = place >= 0 ? source.shape[place] : 1;
+    if (source.ndim() > static_cast<int>(shape.size())) {
+      fail(ErrorKind::value, "[", name, "] expected values of at most ", shape.size(),
+           " dimensions for the mask, got shape ", shape_str(source.shape));
+    }
     if (given != 1) expected = given;
     sized.picked[0] = given;
     shape = selected_shape(sized);

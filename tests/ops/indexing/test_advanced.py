@@ -390,6 +390,41 @@ def test_bad_writes(x: np.ndarray, device: flow.Device) -> None:
     same(x[MASK], t[flow.tensor(MASK, device=other)])
 
 
+def test_values_of_a_mask_have_at_most_one_dimension(device: flow.Device) -> None:
+    array = np.array([True, False, True, True])
+    for mask in (array, flow.tensor(array, device=device)):
+        for shape in ((1, 3), (3, 1), (1, 1), (1, 0)):
+            values_of = flow.zeros(shape, device=device)
+            for key in (mask, (mask,)):
+                t = flow.ones(4, device=device)
+                with pytest.raises(TypeError, match="values of at most one dimension"):
+                    t[key] = values_of
+                assert t.tolist() == [1, 1, 1, 1]
+        t = flow.ones(4, device=device)
+        t[mask, ...] = flow.zeros((1, 3), device=device)
+        assert t.tolist() == [0, 1, 0, 0]
+        with pytest.raises(ValueError, match=r"shape \(3, 1\)"):
+            t[mask, ...] = flow.zeros((3, 1), device=device)
+
+
+def test_a_bool_takes_the_truth_of_one_element(device: flow.Device) -> None:
+    t = flow.zeros(3, dtype=bool, device=device)
+    t[0] = flow.tensor([5.0], device=device)
+    t[2] = flow.tensor([[0.5]], device=device)
+    assert t.tolist() == [True, False, True]
+    for wrong in (flow.zeros(2, device=device), flow.zeros(0, device=device)):
+        with pytest.raises(ValueError, match="expected a number for one element"):
+            t[0] = wrong
+
+
+def test_a_number_of_a_tensor_along_an_empty_axis(device: flow.Device) -> None:
+    t = flow.zeros((0, 1), device=device)
+    number, nothing = flow.tensor(0, device=device), np.array([False])
+    with pytest.raises(IndexError, match="out of bounds for axis 0 with size 0"):
+        t[number, nothing]
+    same(np.zeros((0, 1))[[0], nothing], t[flow.tensor([0], device=device), nothing])
+
+
 def test_threads_share_what_they_index(device: flow.Device) -> None:
     x, key = values((300, 40), "float64", 8), np.arange(299, -1, -3)
     t, k = flow.tensor(x, device=device), flow.tensor(key, device=device)

@@ -158,7 +158,7 @@ def test_overlapping_views(shift: str, size: int, device: flow.Device, naive: bo
     same(names["x"], tensors["x"])
 
 
-@pytest.mark.parametrize("index", [5, -6, 10**30, -(10**30), 2**63, 2**63 - 1, -(2**63)])
+@pytest.mark.parametrize("index", [5, -6, 10**30, -(10**30), 2**63 - 1, -(2**63)])
 def test_out_of_bounds(x: np.ndarray, index: int) -> None:
     t = flow.tensor(x)
     with pytest.raises(IndexError):
