@@ -1,5 +1,5 @@
 // Sorting of values. NumPy's own sorts, vectorized and not stable, do the numbers of two bytes and
-// more; where equal elements can be told apart (signed zeros, NaN) their order is restored from the
+// more, and the keys of floats of two bytes; where equal elements can be told apart (signed zeros, NaN) their order is restored from the
 // input.
 #include <algorithm>
 #include <array>
@@ -56,22 +56,38 @@ void sort_complex(const Source& from, const Loop& sort_uint64, T* out) {
   }
 }
 
+/// From so many elements on, numbers of two bytes are counted.
+constexpr int64_t kManyCounted = 8192;
+
+/// Sorts keys of two bytes in place.
+void sort_keys(const Loop& sort_uint16, uint16_t* keys, int64_t n) {
+  if (n >= kManyCounted) {
+    std::vector<int64_t> counts(size_t{1} << 16);
+    for (int64_t i = 0; i < n; ++i) ++counts[keys[i]];
+    for (size_t key = 0; key < counts.size(); ++key) {
+      keys = std::fill_n(keys, counts[key], static_cast<uint16_t>(key));
+    }
+  } else if (sort_uint16.function) {
+    char* data = reinterpret_cast<char*>(keys);
+    const intptr_t count = n;
+    sort_uint16.function(&data, &count, nullptr, sort_uint16.data);
+  } else {
+    std::sort(keys, keys + n);
+  }
+}
+
 /// By keys, which are numbers of two bytes: all NaN have one, -0 has the one before that of 0. So
-/// the order among these is then restored.
-void sort_by_keys(const Source& from, const Loop& sort_uint16, BFloat16* out) {
+/// the order among these is then restored. (NumPy's vectorized sort of float16 itself leaves arrays
+/// with many -inf unsorted.)
+template <typename T>
+void sort_by_keys(const Source& from, const Loop& sort_uint16, T* out) {
   std::vector<uint16_t> keys(from.n);
   for (int64_t i = 0; i < from.n; ++i) {
-    const auto value = load_element<BFloat16>(from.elements + i * from.step);
+    const T value = load_element<T>(from.elements + i * from.step);
     const unsigned key = value.bits & 0x8000 ? ~unsigned{value.bits} : value.bits | 0x8000U;
     keys[i] = static_cast<uint16_t>(is_nan(value) ? 0xffff : key);
   }
-  if (sort_uint16.function) {
-    char* data = reinterpret_cast<char*>(keys.data());
-    const intptr_t count = from.n;
-    sort_uint16.function(&data, &count, nullptr, sort_uint16.data);
-  } else {
-    std::sort(keys.begin(), keys.end());
-  }
+  sort_keys(sort_uint16, keys.data(), from.n);
   for (int64_t i = 0; i < from.n; ++i) {
     const unsigned bits = keys[i] & 0x8000 ? keys[i] ^ 0x8000U : ~unsigned{keys[i]};
     out[i].bits = static_cast<uint16_t>(bits);
@@ -154,7 +170,7 @@ void sort_lane(const Source& from, const Loop& loop, T* out) {
   }
   if constexpr (sizeof(T) == 1) {
     sort_bytes(from.elements, from.step, from.n, from.descending, out);
-  } else if constexpr (std::is_same_v<T, BFloat16>) {
+  } else if constexpr (kIsNarrow<T>) {
     sort_by_keys(from, loop, out);
   } else if constexpr (kIsComplex<T>) {
     sort_complex(from, loop, out);

@@ -292,7 +292,7 @@ PyObject* correlate_tensors(const Tensor& x, const Tensor& window, int64_t befor
 
 DType compared_dtype(DType dtype) {
   if (info(dtype).kind == DTypeKind::complex) return DType::u64;
-  return dtype == DType::bf16 ? DType::u16 : dtype;
+  return dtype == DType::bf16 || dtype == DType::f16 ? DType::u16 : dtype;
 }
 
 PyObject* sort_tensor(const Tensor& x, int64_t axis, bool descending, bool stable) {

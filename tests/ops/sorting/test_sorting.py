@@ -186,3 +186,30 @@ def test_bad_arguments() -> None:
         with pytest.raises(ValueError, match="expected kind"):
             function(x, kind="bubble")
         assert function(flow.ones(()), axis=None).shape == (1,)
+
+
+@pytest.mark.parametrize("seed", [2, 12, 14, 21])
+def test_float16_with_many_infinities(seed: int, device: flow.Device) -> None:
+    """NumPy's vectorized sort of float16, which its own `unique` takes, leaves these unsorted."""
+    rng = np.random.default_rng(seed)
+    x = (rng.standard_normal(20000) * 20000).astype("float16")
+    x[rng.random(20000) < 0.3] = -np.inf
+    places = rng.permutation(20000)
+    for bits_of, first in ((0x8000, 0), (0x0000, 50), (0x7E01, 100), (0xFE02, 130)):
+        x.view("uint16")[places[first : first + 30]] = bits_of
+    ordered = np.sort(x, kind="stable")
+    t = flow.tensor(x, device=device)
+    assert np.array_equal(bits(ordered), bits(flow.sort(t).numpy()))
+    rows, columns = x[:19200].reshape(8, 2400), x[:19200].reshape(2400, 8)
+    for lanes, axis in ((rows, 1), (columns, 0)):
+        seen = flow.sort(flow.tensor(lanes, device=device), axis=axis).numpy()
+        assert np.array_equal(bits(np.sort(lanes, axis, kind="stable")), bits(seen))
+    is_new = np.append(True, (ordered[1:] != ordered[:-1]) & ~np.isnan(ordered[:-1]))
+    same(ordered[is_new], flow.unique(t))
+    parted = flow.partition(t, 12000).numpy()
+    assert parted[12000] == ordered[12000]
+    assert np.nanmax(parted[:12000]) <= ordered[12000]
+    same(np.searchsorted(ordered, x), flow.searchsorted(flow.sort(t), t))
+    numbers = ordered[~np.isnan(ordered)]
+    median = (numbers[len(numbers) // 2] + numbers[(len(numbers) - 1) // 2]) / 2
+    assert flow.median(t[~flow.isnan(t)]).item() == np.float16(median)
