@@ -234,7 +234,27 @@ def _resolved(
     if named.get("casting") == "equiv":
         given = _equivalent(given, ufunc.resolve_dtypes(given, **named | {"casting": "unsafe"}))
     resolved = ufunc.resolve_dtypes(given, **named)
+    if not has_bfloat16 and any(x in _BFLOATS for x in resolved):
+        resolved = _without_bfloat16(ufunc, given, named)
     return tuple(_BFLOATS[0] if has_bfloat16 and x == float16 else x for x in resolved)
+
+
+def _without_bfloat16(
+    ufunc: np.ufunc, given: tuple[Any, ...], named: dict[str, Any]
+) -> tuple[DType, ...]:
+    """The loop of a float that NumPy has, of operands of which none is bfloat16.
+
+    NumPy remembers a loop of bfloat16 that it has run for an ``out``, and answers it for integers.
+    """
+    loop = named.get("signature", (None,) * ufunc.nargs)
+    for result in (float16, float32, float64):
+        named["signature"] = (*loop[:-1], result)
+        try:
+            ufunc.resolve_dtypes(given, **named | {"casting": "safe"})
+        except TypeError:
+            continue  # an operand needs a wider one
+        break
+    return ufunc.resolve_dtypes(given, **named)
 
 
 def _equivalent(given: tuple[Any, ...], resolved: tuple[DType, ...]) -> tuple[Any, ...]:

@@ -91,33 +91,59 @@ DType instead_of_bfloat16(const ops::TypeCode* codes, int count) {
   return has(DType::f16, codes, count) ? DType::f32 : DType::f16;
 }
 
+/// What resolve_dtypes() of a ufunc answers; null where it finds no loop. `result`: the dtype that
+/// the loop must give, to which the operands cast safely; null: any.
+Reference resolved_types(PyObject* ufunc, PyObject* types, PyObject* result) {
+  const Reference method(checked(PyObject_GetAttrString(ufunc, "resolve_dtypes")));
+  const Reference positional(checked(PyTuple_Pack(1, types)));
+  Reference named;
+  if (result) {
+    const Reference loop(checked(PyTuple_New(PyTuple_GET_SIZE(types))));
+    const Py_ssize_t last = PyTuple_GET_SIZE(types) - 1;
+    for (Py_ssize_t k = 0; k <= last; ++k) {
+      PyTuple_SET_ITEM(loop.get(), k, Py_NewRef(k == last ? result : Py_None));
+    }
+    named =
+        Reference(checked(Py_BuildValue("{s:O,s:s}", "signature", loop.get(), "casting", "safe")));
+  }
+  Reference answer(PyObject_Call(method.get(), positional.get(), named.get()));
+  if (!answer.get()) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw PythonErrorSet{};
+    PyErr_Clear();
+  }
+  return answer;
+}
+
+/// The dtypes of an answer; false where there is none, or one of another kind than numbers.
+bool read_answer(const Reference& answer, const OpObject& op, DType* dtypes) {
+  if (!answer.get()) return false;
+  for (int k = 0; k <= op.op->nin; ++k) {
+    auto* descr = reinterpret_cast<PyArray_Descr*>(PyTuple_GetItem(answer.get(), k));
+    if (!PyTypeNum_ISNUMBER(descr->type_num) && !PyTypeNum_ISBOOL(descr->type_num)) return false;
+    dtypes[k] = dtype_of(descr, op.op->name.c_str());
+  }
+  return true;
+}
+
 /// Asks NumPy which dtypes the op uses for these operand types, `stand_in` in the place of
 /// bfloat16.
 bool ask_numpy(const OpObject& op, const ops::TypeCode* codes, DType stand_in, DType* dtypes) {
   const ops::TypeCode bfloat16 = ops::code_of(DType::bf16);
-  PyObject* types = checked(PyTuple_New(op.op->nin + 1));
+  const Reference types(checked(PyTuple_New(op.op->nin + 1)));
   for (int k = 0; k < op.op->nin; ++k) {
     PyObject* type = type_of_code(codes[k] == bfloat16 ? ops::code_of(stand_in) : codes[k]);
-    Py_INCREF(type);
-    PyTuple_SET_ITEM(types, k, type);
+    PyTuple_SET_ITEM(types.get(), k, Py_NewRef(type));
   }
-  Py_INCREF(Py_None);
-  PyTuple_SET_ITEM(types, op.op->nin, Py_None);
-  PyObject* resolved = PyObject_CallMethod(op.ufunc, "resolve_dtypes", "(O)", types);
-  Py_DECREF(types);
-  if (!resolved) {
-    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw PythonErrorSet{};
-    PyErr_Clear();
-    return false;
+  PyTuple_SET_ITEM(types.get(), op.op->nin, Py_NewRef(Py_None));
+  const Reference answer = resolved_types(op.ufunc, types.get(), nullptr);
+  if (!answer.get() || read_answer(answer, op, dtypes)) return answer.get() != nullptr;
+  // NumPy remembers a loop of bfloat16 that it has run for an `out`, and then answers it for
+  // integers.
+  for (const DType result : {DType::f16, DType::f32, DType::f64}) {
+    auto* const wanted = reinterpret_cast<PyObject*>(descr_of(result));
+    if (read_answer(resolved_types(op.ufunc, types.get(), wanted), op, dtypes)) return true;
   }
-  bool supported = true;
-  for (int k = 0; supported && k <= op.op->nin; ++k) {
-    auto* descr = reinterpret_cast<PyArray_Descr*>(PyTuple_GetItem(resolved, k));
-    supported = PyTypeNum_ISNUMBER(descr->type_num) || PyTypeNum_ISBOOL(descr->type_num);
-    if (supported) dtypes[k] = dtype_of(descr, op.op->name.c_str());
-  }
-  Py_DECREF(resolved);
-  return supported;
+  return false;
 }
 
 /// The dtypes of the operation, and the loop that computes it.

@@ -317,3 +317,23 @@ def test_both_floats_of_two_bytes_in_one_program(naive: bool) -> None:
         for name in ("add", "multiply", "maximum", "less", "divide"):
             seen = getattr(flow, name)(given[a], given[b])
             check(getattr(np, name)(*plain), seen)
+
+
+def test_integers_after_numpy_has_written_bfloat16(run_program: Callable[..., Any]) -> None:
+    """NumPy then answers bfloat16 for integers, for itself and for whoever asks it."""
+    code = """
+import ml_dtypes, numpy as np, oneflow_lite as flow
+a, out = np.array([3, -2], "int8"), np.zeros(2, ml_dtypes.bfloat16)
+x = flow.tensor(a)
+for name in ("copysign", "hypot", "arctan2"):
+    ufunc = getattr(np, name)
+    ufunc(a, a, out=out)
+    assert ufunc.resolve_dtypes((a.dtype, a.dtype, None))[-1] == ml_dtypes.bfloat16
+    assert getattr(flow, name)(x, x).dtype == flow.float16, name
+    assert ufunc(x, x, casting="safe").dtype == flow.float16, name
+np.sqrt(np.abs(a), out=out)
+assert flow.sqrt(x).dtype == flow.float16
+assert flow.copysign(x, x).tolist() == [3, -2]
+"""
+    done = run_program(code)
+    assert done.returncode == 0, done.stderr
