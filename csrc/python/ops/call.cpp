@@ -68,11 +68,12 @@ bool classify_all(const OpObject& op, PyObject* const* operands, int count, Devi
 }
 
 /// A Python integer that an integer dtype cannot hold compares like an infinity: NumPy 2 answers,
-/// where arithmetic raises OverflowError. float64 holds it well enough for the order.
+/// where arithmetic raises OverflowError, and so does a comparison with bool. float64 holds it well
+/// enough for the order.
 bool compares_out_of_range(const OpObject& op, const ops::Resolution& resolution,
-                           PyObject* const* operands, int k) {
+                           PyObject* const* operands, const ops::TypeCode* codes, int k) {
   if (resolution.out != DType::b1 || op.op->nin != 2 || !PyLong_CheckExact(operands[k]) ||
-      !is_integer(resolution.in[k])) {
+      !is_integer(resolution.in[k]) || codes[1 - k] == ops::code_of(DType::b1)) {
     return false;
   }
   try {
@@ -83,6 +84,14 @@ bool compares_out_of_range(const OpObject& op, const ops::Resolution& resolution
     PyErr_Clear();
     return true;
   }
+}
+
+/// A Python integer whose truth is asked for is one of int64 first, as in NumPy.
+void require_int64(const OpObject& op, PyObject* number) {
+  if (!PyLong_CheckExact(number)) return;
+  int overflow;
+  PyLong_AsLongLongAndOverflow(number, &overflow);
+  if (overflow) fail(ErrorKind::overflow, "[", op.op->name, "] an integer does not fit in 64 bits");
 }
 
 /// Without a tensor or array Python's numbers are not weak, as in NumPy.
@@ -101,7 +110,7 @@ const ops::Resolution& convert_scalars(const OpObject& op, PyObject* const* oper
   const ops::Resolution* resolution = &resolve(op, parsed->codes);
   for (int k = 0; k < op.op->nin; ++k) {
     if (!parsed->weak_or_scalar[k]) continue;
-    if (compares_out_of_range(op, *resolution, operands, k)) {
+    if (compares_out_of_range(op, *resolution, operands, parsed->codes, k)) {
       for (int i = 0; i < op.op->nin; ++i) parsed->codes[i] = ops::code_of(DType::f64);
       resolution = &resolve(op, parsed->codes);
       const bool negative = PyObject_RichCompareBool(operands[k], Py_False, Py_LT) == 1;
@@ -111,6 +120,7 @@ const ops::Resolution& convert_scalars(const OpObject& op, PyObject* const* oper
     } else if (is_slot(operands[k])) {
       parsed->inputs[k] = number_input(operands[k], resolution->operand[k]);
     } else {
+      if (resolution->operand[k] == DType::b1) require_int64(op, operands[k]);
       parsed->inputs[k].scalar = to_scalar(operands[k], resolution->operand[k]);
     }
   }

@@ -29,7 +29,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
     x : Tensor or array
         Integers of at least 0, in one dimension.
     weights : Tensor or array, optional
-        Of x's shape: what each counts. The result is float64 then, else int64.
+        Of x's shape: what each counts. The result is float64 then, else and for an empty x int64.
     minlength : int
         The result has at least so many elements.
 
@@ -64,7 +64,8 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
     length = largest + 1 if largest >= minlength else minlength
     if length > sys.maxsize:
         raise ValueError(f"[bincount] expected elements that can be counted, got {largest}")
-    outputs = [((length,), int64 if weights is None else float64)]
+    is_weighed = weights is not None and numbers.size != 0  # NumPy's rule
+    outputs = [((length,), float64 if is_weighed else int64)]
     return _C.call_kernel("bincount", "bincount", inputs, outputs, elements=numbers.size)[0]
 
 

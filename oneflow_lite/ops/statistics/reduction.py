@@ -292,12 +292,23 @@ def std(
 ) -> Tensor:
     """Return the square root of ``var``. Parameters as for ``var``.
 
+    Raises
+    ------
+    TypeError
+        For dimensions that are left, where ``dtype`` is one of integers.
+
     Examples
     --------
     >>> flow.std(flow.tensor([1.0, 3.0])).item()
     1.0
     """
-    return sqrt(var(x, axis, dtype, correction=correction, ddof=ddof, keepdims=keepdims))
+    spread = var(x, axis, dtype, correction=correction, ddof=ddof, keepdims=keepdims)
+    root = sqrt(spread)
+    if root.dtype == spread.dtype:
+        return root
+    if root.ndim:
+        raise TypeError(f"[std] cannot cast {root.dtype} to {spread.dtype} by the rule 'same_kind'")
+    return _C.astype(root, spread.dtype, False)
 
 
 def average(x: Any, /, axis: Axis = None, weights: Any = None, *, keepdims: bool = False) -> Tensor:

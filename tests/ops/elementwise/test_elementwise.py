@@ -436,3 +436,28 @@ def test_signatures(name: str) -> None:
     assert [p.name for p in operands] == (["x"] if count == 1 else ["x1", "x2", "x3"][:count])
     assert {p.kind for p in operands} == {inspect.Parameter.POSITIONAL_ONLY}
     assert (out.name, out.kind, out.default) == ("out", inspect.Parameter.KEYWORD_ONLY, None)
+
+
+@pytest.mark.parametrize("number", [2**63, 2**64 - 1, 2**70, -(2**63) - 1])
+def test_integers_of_more_than_64_bits(number: int, device: flow.Device) -> None:
+    """As in NumPy, their truth is an error, and so is what compares them with bool."""
+    truths = (np.logical_and, np.logical_or, np.logical_xor)
+    compared = (np.equal, np.less, np.greater_equal)
+    for dtype in ("bool", "int8", "uint64", "float32", "complex128"):
+        x = np.ones(2, dtype)
+        t = flow.tensor(x, device=device)
+        for ufunc in (*truths, *compared):
+            call = getattr(flow, ufunc.__name__)
+            if ufunc in truths or dtype == "bool":
+                for operands in ((x, number), (number, x)):
+                    with pytest.raises(OverflowError):
+                        ufunc(*operands)
+                for operands in ((t, number), (number, t)):
+                    with pytest.raises(OverflowError):
+                        call(*operands)
+            else:
+                same(ufunc(x, number), call(t, number))
+                same(ufunc(number, x), call(number, t))
+    with pytest.raises(OverflowError):
+        flow.tensor([True], device=device) == number  # noqa: B015
+    assert flow.logical_and(flow.tensor([0, 1], device=device), 2**63 - 1).tolist() == [False, True]

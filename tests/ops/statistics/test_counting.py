@@ -18,8 +18,7 @@ def test_bincount(dtype: str, device: flow.Device) -> None:
         for kind in ("float32", "int16", "float64"):
             weights = rng.normal(0, 9, n).astype(kind)
             seen = flow.bincount(t, flow.tensor(weights, device=device), minlength)
-            expected = np.bincount(x, weights, minlength)
-            same(expected.astype("float64"), seen)  # NumPy counts no weights in int64
+            same(np.bincount(x, weights, minlength), seen)  # of no elements, in int64
 
 
 def test_wrong_counts(device: flow.Device) -> None:

@@ -217,3 +217,14 @@ def test_gradients_lie_as_their_operand_does() -> None:
             assert found.strides == expected.strides
             same(expected, found)
             same(expected.sum(), found.sum())  # in the order of memory
+
+
+def test_std_in_a_dtype_of_integers(device: flow.Device) -> None:
+    for given in ([1, 2, 9], [1.0, 2.5, 9.0]):
+        x = np.array(given)
+        t = flow.tensor(x, device=device)
+        for dtype in ("int64", "int8", "float32"):
+            same(np.std(x, dtype=dtype), flow.std(t, dtype=dtype))
+            same(np.std(x, dtype=dtype), np.std(t, dtype=dtype))
+        with pytest.raises(TypeError, match=r"\[std\] cannot cast float64 to int64"):
+            flow.std(t, axis=0, dtype="int64", keepdims=True)
