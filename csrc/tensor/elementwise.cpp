@@ -7,6 +7,7 @@
 #include "tensor/layout.h"
 #include "tensor/op_call.h"
 #include "tensor/submit.h"
+#include "tensor/turned.h"
 
 namespace ofl {
 
@@ -79,28 +80,6 @@ const Tensor* first_tensor(const char* name, const Input* inputs, int count) {
   return first;
 }
 
-/// Whether an array is long lines of neighbours, or of one element repeated. `shape`: of the
-/// target, to which the array broadcasts.
-bool has_long_lines(const Tensor& x, const Dims& shape) {
-  constexpr int64_t kLongLine = 256;  // bytes
-  if (x.contiguous() && x.shape == shape) return true;
-  if (x.ndim() == 0 || shape.empty()) return true;
-  const auto item = static_cast<int64_t>(size_of(x.dtype));
-  const int64_t stride = x.shape.back() == shape.back() ? x.strides.back() : 0;
-  return (stride == item || stride == 0) && shape.back() * item >= kLongLine;
-}
-
-/// Of one element; the unit is memory speed, which small copies exceed.
-double copy_cost(const Tensor& source, const Tensor& target) {
-  const bool half = source.dtype == DType::f16 || target.dtype == DType::f16;
-  if (half && source.dtype != target.dtype) return 6;
-  const bool goes_by_lines =
-      has_long_lines(source, target.shape) && has_long_lines(target, target.shape);
-  if (!goes_by_lines) return 1.5;
-  const size_t bytes = std::max(size_of(source.dtype), size_of(target.dtype));
-  return std::min(0.5, 0.125 * static_cast<double>(bytes));
-}
-
 OpCall copy_call(const char* name, DType dtype, bool like_source) {
   OpCall call(CallKind::copy, name);
   call.attr = {int64_t{like_source}};
@@ -139,10 +118,6 @@ void check_output(const char* name, const Tensor& out, const Dims& shape, Device
   }
   require_writable(name, out);
 }
-
-}  // namespace
-
-namespace {
 
 OpCall elementwise_call(const ops::OpDef& op, const ops::Resolution& resolution) {
   OpCall call(CallKind::elementwise, op.name.c_str());
@@ -191,6 +166,27 @@ Tensor elementwise(const Issuer& issuer, const ops::OpDef& op, const ops::Resolu
   return result;
 }
 
+namespace {
+
+/// Writes to `out`, to which inputs of this common shape broadcast.
+void write_into(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
+                const Input* inputs, const Dims& shape, const Tensor& out) {
+  const bool flat = out.shape == shape && out.contiguous() && are_row_major(inputs, op.nin, shape);
+  // Like NumPy: where `out` overlaps an input, the result is made elsewhere and copied. A device's
+  // own kernels take elements in no order.
+  const bool in_order = !ops::uses_own_kernels(out.storage->state().device);
+  if (!has_harmful_overlap(inputs, op.nin, resolution, out, in_order)) {
+    return submit_elementwise(issuer, op, resolution, inputs, out, 0, flat, true);
+  }
+  const Tensor result =
+      make_tensor(out.storage->state(), resolution.result, out.shape, issuer.site);
+  const size_t new_bytes = result.storage->bytes();
+  submit_elementwise(issuer, op, resolution, inputs, result, new_bytes, flat, true);
+  submit_copy(issuer, op.name.c_str(), result, out, 0);
+}
+
+}  // namespace
+
 void elementwise_into(const Issuer& issuer, const ops::OpDef& op, const ops::Resolution& resolution,
                       const Input* inputs, const Tensor& out) {
   const char* const name = op.name.c_str();
@@ -201,18 +197,10 @@ void elementwise_into(const Issuer& issuer, const ops::OpDef& op, const ops::Res
     take_one(issuer, elementwise_call(op, resolution), inputs, op.nin, out, true);
     return;
   }
-  const bool flat = out.shape == shape && out.contiguous() && are_row_major(inputs, op.nin, shape);
-  // Like NumPy: where `out` overlaps an input, the result is made elsewhere and copied. A device's
-  // own kernels take elements in no order.
-  const bool in_order = !ops::uses_own_kernels(out.storage->state().device);
-  if (!has_harmful_overlap(inputs, op.nin, resolution, out, in_order)) {
-    return submit_elementwise(issuer, op, resolution, inputs, out, 0, flat, true);
-  }
-  const Tensor result =
-      make_tensor(first->storage->state(), resolution.result, out.shape, issuer.site);
-  const size_t new_bytes = result.storage->bytes();
-  submit_elementwise(issuer, op, resolution, inputs, result, new_bytes, flat, true);
-  submit_copy(issuer, name, result, out, 0);
+  if (!is_turned(inputs, op.nin, out))
+    return write_into(issuer, op, resolution, inputs, shape, out);
+  const Turned turned(inputs, op.nin, out);
+  write_into(issuer, op, resolution, turned.inputs(), shape, turned.out());
 }
 
 Tensor where(const Issuer& issuer, const Input* inputs, DType dtype, Device device) {

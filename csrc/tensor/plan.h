@@ -42,6 +42,9 @@ struct ArrayPlan {
   }
 };
 
+/// Of the copy of one element, in float32 additions.
+double copy_cost(const Tensor& source, const Tensor& target);
+
 /// In float32 additions.
 double work_of(const ArrayPlan& plan);
 

@@ -139,3 +139,33 @@ def test_columns_beside_rows(
     x += x[..., :1].copy()
     t += t[..., :1]
     same(x, t)
+
+
+BACKWARDS: dict[str, Callable[[Any], Any]] = {
+    "reversed": lambda x: x[::-1],
+    "every other": lambda x: x[::-2],
+    "both axes": lambda x: x.reshape(40, 50)[::-1, ::-1],
+    "transposed": lambda x: x.reshape(40, 50)[::-1, ::-1].T,
+    "one axis": lambda x: x.reshape(40, 50)[:, ::-1],
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("name", BACKWARDS)
+def test_written_backwards(name: str, dtype: str, naive: bool) -> None:
+    """NumPy goes forward where all operands go back: some loops round by the sign of steps."""
+    view = BACKWARDS[name]
+    for ufunc in (np.exp, np.log, np.log10, np.cbrt, np.power, np.arctan2, np.subtract):
+        x, y, z = (values((2000,), dtype, seed) for seed in (1, 2, 3))
+        s, t, u = (flow.tensor(a) for a in (x, y, z))
+        with np.errstate(all="ignore"):
+            arrays, tensors = (x, y, z), (s, t, u)
+            for first, second, out in ((0, 1, 2), (0, 1, 0), (1, 2, 2)):
+                for given in (arrays, tensors):
+                    operands = (given[first], given[second])[: ufunc.nin]
+                    ufunc(*map(view, operands), out=view(given[out]))
+                same(arrays[out], tensors[out])
+            if ufunc.nin == 2:
+                ufunc(view(x), 2.5, out=view(y))
+                ufunc(view(s), 2.5, out=view(t))
+                same(y, t)
