@@ -5,6 +5,7 @@ is differentiable ``vjp=``, the gradients of its operands.
 """
 
 import builtins
+import math
 import operator
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -283,7 +284,8 @@ def round(x: Any, /, decimals: int = 0, out: Any = None) -> Tensor:
         for part in (rounded.real, rounded.imag):
             round(part, digits, out=part)
     else:
-        scale = 10.0 ** builtins.abs(digits)
+        power = builtins.abs(digits)
+        scale = 10.0**power if power <= 308 else math.inf  # the result is then NaN, as NumPy's
         up, down = (multiply, divide) if digits > 0 else (divide, multiply)
         rounded = _C.astype(down(rint(up(given, scale)), scale), given.dtype, False)
     return rounded if out is None else positive(rounded, out=out)

@@ -213,12 +213,12 @@ PyObject* repeat_path(const Call& call) {
     x = &tensor_of(flat.get());
   }
   const std::optional<int> axis = call[2] == Py_None ? 0 : known_axis(call[2], x->ndim());
-  if (!axis || x->ndim() == kMaxDims) return nullptr;
+  if (!axis || x->ndim() == kMaxDims || x->shape[*axis] == 0) return nullptr;
   Tensor rows = with_axis(*x, *axis + 1);
   rows.shape[*axis + 1] = *times;
   rows.strides[*axis + 1] = 0;
   Dims shape = x->shape;
-  shape[*axis] *= *times;
+  if (__builtin_mul_overflow(shape[*axis], *times, &shape[*axis])) return nullptr;
   return reshape_tensor(rows, shape, Reuse::never);
 }
 

@@ -1,6 +1,7 @@
 """Repeated elements and repeated tensors."""
 
 import operator
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,8 @@ def repeat(x: Any, /, repeats: Any, axis: int | None = None) -> Tensor:
     if axis is None or is_number_along(given, axis):
         given, axis = _C.reshape(given, (-1,), None), 0
     (along,) = normalize_axes(operator.index(axis), given.ndim, "repeat")
+    if type(repeats) is int and _is_zero(given.shape[along]):
+        return _repeated(given, 1, along)  # NumPy takes any number of times then
     if type(repeats) is int and repeats >= 0:
         return _repeated(given, repeats, along)
     counts = _counts(repeats, given.shape[along])
@@ -46,6 +49,11 @@ def repeat(x: Any, /, repeats: Any, axis: int | None = None) -> Tensor:
         return _repeated(given, int(counts[0]), along)
     index = np.repeat(np.arange(len(counts)), counts)
     return _C.take(given, index, along, 0)  # 0: as the mode "raise" has it
+
+
+def _is_zero(size: Any) -> bool:
+    """False for a size that a recorded call does not know yet."""
+    return isinstance(size, int) and size == 0
 
 
 def _counts(repeats: Any, size: int) -> npt.NDArray[Any]:
@@ -67,6 +75,9 @@ def _counts(repeats: Any, size: int) -> npt.NDArray[Any]:
 def _repeated(x: Tensor, count: int, axis: int) -> Tensor:
     """Each slice of x along the axis ``count`` times, in a copy."""
     shape = x.shape
+    if isinstance(shape[axis], int) and shape[axis] * count > sys.maxsize:
+        error = ValueError if count <= sys.maxsize else OverflowError
+        raise error(f"[repeat] repeats: {count} times {shape[axis]} elements are too many")
     wide = (*shape[: axis + 1], count, *shape[axis + 1 :])
     rows = _C.broadcast_to(expand_dims(x, axis + 1), wide)
     return _C.reshape(rows, (*shape[:axis], shape[axis] * count, *shape[axis + 1 :]), True)
@@ -95,6 +106,7 @@ def tile(x: Any, repetitions: int | Sequence[int], /) -> Tensor:
     sizes = [1] * (ndim - given.ndim) + list(given.shape)
     if any(n < 0 for n in times):
         raise ValueError(f"[tile] repetitions may not be negative, got {repetitions}")
+    times = [1 if _is_zero(size) else n for n, size in zip(times, sizes, strict=True)]
     split = [n for size in sizes for n in (1, size)]
     wide = [n for pair in zip(times, sizes, strict=True) for n in pair]
     rows = _C.broadcast_to(_C.reshape(given, split, None), wide)

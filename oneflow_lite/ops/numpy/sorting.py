@@ -8,11 +8,11 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import int64
-from oneflow_lite.ops.creation.data import asarray
+from oneflow_lite.ops.creation.data import asarray, zeros
 from oneflow_lite.ops.indexing import take_along_axis
 from oneflow_lite.ops.manipulation.shapes import ravel
 from oneflow_lite.ops.operands import host_array, is_number_along, on_one_device
-from oneflow_lite.ops.places import partitioned
+from oneflow_lite.ops.places import has_none, partitioned
 from oneflow_lite.ops.sorting import argsort
 from oneflow_lite.ops.table import exported
 
@@ -71,8 +71,9 @@ def _lanes(
             f"[{op}] axis {axis} is out of bounds for {given.ndim} dimensions"
         )
     size = given.size if axis is None else given.shape[axis]
+    is_empty = type(kth) is int and has_none((size,))  # NumPy does not look at the place then
     is_one = type(kth) is int and -size <= kth < size
-    counted = [kth % size] if is_one else _places(op, kth, size)
+    counted = [] if is_empty else [kth % size] if is_one else _places(op, kth, size)
     if axis is None:
         return ravel(given), 0, counted
     return given, operator.index(axis) % given.ndim, counted
@@ -108,6 +109,8 @@ def lexsort(keys: Any, axis: int = -1) -> Tensor:
         raise TypeError("[lexsort] expected at least one key, got none")
     if any_differ := [x.shape for x in given if x.shape != given[0].shape]:
         raise ValueError(f"[lexsort] expected shape {given[0].shape}, got {any_differ[0]}")
+    if given[0].ndim == 0:
+        return zeros((), int64, device=given[0].device)
     order = argsort(given[0], axis=axis)
     for key in given[1:]:
         nearer = argsort(take_along_axis(key, order, axis=axis), axis=axis)

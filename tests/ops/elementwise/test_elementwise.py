@@ -461,3 +461,11 @@ def test_integers_of_more_than_64_bits(number: int, device: flow.Device) -> None
     with pytest.raises(OverflowError):
         flow.tensor([True], device=device) == number  # noqa: B015
     assert flow.logical_and(flow.tensor([0, 1], device=device), 2**63 - 1).tolist() == [False, True]
+
+
+def test_rounding_to_more_decimals_than_floats_have(device: flow.Device) -> None:
+    for dtype in ("float16", "float32", "float64"):
+        x = np.asarray([1.5, 0.0, -3.0], dtype)
+        for decimals in (308, 309, 400, -308, -400):
+            with np.errstate(all="ignore"):
+                same(np.round(x, decimals), flow.round(flow.tensor(x, device=device), decimals))

@@ -408,3 +408,12 @@ def test_astype(dtype: str, device: flow.Device) -> None:
     t = flow.zeros(3, dtype=dtype, device=device)
     assert t.astype(dtype, copy=False) is t
     assert not t.astype(dtype).shares_storage(t)
+
+
+def test_nothing_is_repeated_any_number_of_times(device: flow.Device) -> None:
+    for shape, axis in (((0,), None), ((0,), 0), ((0, 3), 0)):
+        x = np.zeros(shape)
+        t = flow.tensor(x, device=device)
+        for times in (0, 3, 2**62, -1):
+            same(np.repeat(x, times, axis), flow.repeat(t, times, axis))
+    same(np.tile(np.zeros(0), 2**62), flow.tile(flow.zeros(0, device=device), 2**62))

@@ -191,3 +191,18 @@ def test_places_are_refused_as_by_numpy() -> None:
         with pytest.raises(TypeError, match="integers"):
             function(x, True)
         assert function(x, kth=1, axis=None).shape == (3,)
+
+
+def test_nothing_is_partitioned_at_any_place(device: flow.Device) -> None:
+    for shape, axis in (((0,), -1), ((3, 0), 1), ((0, 3), 0), ((0, 3), None)):
+        x = np.zeros(shape)
+        t = flow.tensor(x, device=device)
+        for place in (0, 1, -1):
+            same(np.partition(x, place, axis), flow.partition(t, place, axis))
+            same(np.argpartition(x, place, axis), flow.argpartition(t, place, axis))
+
+
+def test_keys_without_dimensions(device: flow.Device) -> None:
+    t = flow.tensor(3.0, device=device)
+    for keys in ([t], [t, t]):
+        same(np.asarray(np.lexsort([x.numpy() for x in keys])), flow.lexsort(keys))
