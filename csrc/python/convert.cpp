@@ -13,11 +13,16 @@
 namespace ofl::python {
 
 Dims parse_dims(PyObject* object, const char* op) {
-  const auto number = [](PyObject* item) -> int64_t {
+  const auto number = [op](PyObject* item) -> int64_t {
     if (const auto stand_in = stand_in_of(item)) return *stand_in;
+    if (!PyIndex_Check(item)) {
+      fail(ErrorKind::type, "[", op, "] expected integers, got ", Py_TYPE(item)->tp_name);
+    }
     const Py_ssize_t value = PyNumber_AsSsize_t(item, PyExc_OverflowError);
-    if (value == -1 && PyErr_Occurred()) throw PythonErrorSet{};
-    return value;
+    if (value != -1 || !PyErr_Occurred()) return value;
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) throw PythonErrorSet{};
+    PyErr_Clear();
+    fail(ErrorKind::overflow, "[", op, "] expected integers that 64 bits hold; one cannot fit");
   };
   const bool array = (PyArray_Check(object) && PyArray_NDIM((PyArrayObject*)object) > 0) ||
                      (is_tensor(object) && tensor_of(object).ndim() > 0);

@@ -43,9 +43,27 @@ PyObject* assign_of(Arguments given) {
   Py_RETURN_NONE;
 }
 
+/// number_input(); what is no number of the dtype is an error that names the argument.
+Input named_number(PyObject* value, DType dtype, const char* op, const char* argument) {
+  try {
+    return number_input(value, dtype);
+  } catch (const PythonErrorSet&) {
+    const bool is_value = PyErr_ExceptionMatches(PyExc_ValueError);
+    const bool is_type = PyErr_ExceptionMatches(PyExc_TypeError);
+    if (!is_value && !is_type && !PyErr_ExceptionMatches(PyExc_OverflowError)) throw;
+    PyErr_Clear();
+    const Reference text(checked(PyObject_Repr(value)));
+    const ErrorKind kind = is_value  ? ErrorKind::value
+                           : is_type ? ErrorKind::type
+                                     : ErrorKind::overflow;
+    fail(kind, "[", op, "] ", argument, ": expected a number of ", name_of(dtype), ", got ",
+         utf8(text.get()));
+  }
+}
+
 PyObject* fill_of(Arguments given) {
   const Tensor& tensor = require_tensor(given[0], "fill");
-  fill(issuer(), tensor, number_input(given[1], tensor.dtype), "fill");
+  fill(issuer(), tensor, named_number(given[1], tensor.dtype, "fill", "value"), "fill");
   Py_RETURN_NONE;
 }
 
@@ -88,7 +106,7 @@ PyObject* reduced(Arguments given) {
   if (given[4] == Py_None) {
     return reduce_tensor(row, tensor, given[2], accumulate, nullptr, truth(given[5]));
   }
-  const Scalar initial = to_scalar(given[4], accumulate);
+  const Scalar initial = named_number(given[4], accumulate, name, "initial").scalar;
   return reduce_tensor(row, tensor, given[2], accumulate, &initial, truth(given[5]));
 }
 

@@ -59,7 +59,7 @@ PyObject* product_with_unknown(PyObject* self, int64_t factor) {
 Py_ssize_t tensor_length(PyObject* self) {
   return guarded<Py_ssize_t>(-1, [&]() -> Py_ssize_t {
     const Tensor& x = tensor_of(self);
-    if (x.ndim() == 0) fail(ErrorKind::type, "len() of a 0-d tensor");
+    if (x.ndim() == 0) fail(ErrorKind::type, "[len] expected a dimension, got a 0-d tensor");
     if (may_have_stand_ins(x)) return known_length(self);
     return x.shape[0];
   });
@@ -68,7 +68,7 @@ Py_ssize_t tensor_length(PyObject* self) {
 PyObject* tensor_iter(PyObject* self) {
   return guarded<PyObject*>(nullptr, [&] {
     const Tensor& x = tensor_of(self);
-    if (x.ndim() == 0) fail(ErrorKind::type, "iteration over a 0-d tensor");
+    if (x.ndim() == 0) fail(ErrorKind::type, "[iter] expected a dimension, got a 0-d tensor");
     if (may_have_stand_ins(x)) known_length(self);
     return PySeqIter_New(self);
   });
