@@ -7,7 +7,6 @@
 #include "tensor/layout.h"
 #include "tensor/op_call.h"
 #include "tensor/submit.h"
-#include "tensor/turned.h"
 
 namespace ofl {
 

@@ -2,6 +2,8 @@
 // order of memory, and some loops round differently for other strides, or in place.
 #pragma once
 
+#include <vector>
+
 #include "tensor/issue.h"
 
 namespace ofl {
@@ -38,5 +40,25 @@ Tensor make_reduced(const Tensor& x, DType dtype, AxisSet reduced, bool keepdims
 /// `in_order`: the kernel takes elements in the order of memory.
 bool has_harmful_overlap(const Input* inputs, int count, const ops::Resolution& resolution,
                          const Tensor& out, bool in_order);
+
+/// Whether a call is to be turned round: the output goes backwards somewhere, and no input shares
+/// some of its elements in other places. (Then NumPy keeps the direction, too.)
+bool is_turned(const Input* inputs, int count, const Tensor& out);
+
+/// Views of the operands of a call, turned round along each axis of the output where none of them
+/// goes forward. NumPy does so where the output is given, and some of its loops round by the sign
+/// of their steps.
+class Turned {
+ public:
+  /// The inputs broadcast to `out`.
+  Turned(const Input* inputs, int count, const Tensor& out);
+
+  const Input* inputs() const { return inputs_; }
+  const Tensor& out() const { return tensors_.back(); }
+
+ private:
+  std::vector<Tensor> tensors_;  // those of the inputs, empty ones for numbers, and the output
+  Input inputs_[ops::kMaxInputs];
+};
 
 }  // namespace ofl

@@ -1,6 +1,6 @@
 // Sorting of values. NumPy's own sorts, vectorized and not stable, do the numbers of two bytes and
-// more, and the keys of floats of two bytes; where equal elements can be told apart (signed zeros, NaN) their order is restored from the
-// input.
+// more, and the keys of floats of two bytes; where equal elements can be told apart (signed zeros,
+// NaN) their order is restored from the input.
 #include <algorithm>
 #include <array>
 

@@ -274,9 +274,7 @@ def var(
         squares = real * real + imag * imag
         accumulate = squares.dtype if dtype is None else accumulate
     total = _reduce(_VAR, squares, axis, accumulate, 0, keepdims)
-    divisor: float = count
-    if less:
-        divisor = count - less if count > less else 0
+    divisor: float = (count - less if count > less else 0) if less else count
     return _C.astype(_divided(total, divisor), accumulate, False)
 
 
@@ -292,11 +290,6 @@ def std(
 ) -> Tensor:
     """Return the square root of ``var``. Parameters as for ``var``.
 
-    Raises
-    ------
-    TypeError
-        For dimensions that are left, where ``dtype`` is one of integers.
-
     Examples
     --------
     >>> flow.std(flow.tensor([1.0, 3.0])).item()
@@ -304,9 +297,7 @@ def std(
     """
     spread = var(x, axis, dtype, correction=correction, ddof=ddof, keepdims=keepdims)
     root = sqrt(spread)
-    if root.dtype == spread.dtype:
-        return root
-    if root.ndim:
+    if root.ndim and root.dtype != spread.dtype:  # NumPy casts numbers only
         raise TypeError(f"[std] cannot cast {root.dtype} to {spread.dtype} by the rule 'same_kind'")
     return _C.astype(root, spread.dtype, False)
 
