@@ -390,6 +390,11 @@ def full_like(x: Any, /, fill_value: Any, dtype: Any = None, **names: Any) -> Gl
     given = (x, fill_value)
     for first in global_tensors(given):
         require_together("full_like", first, given)
+    if not isinstance(x, GlobalTensor):
+        raise TypeError(
+            f"[full_like] x: expected a global tensor beside a global fill_value, got "
+            f"{type(x).__name__}; write flow.tensor(x, placement=..., sbp=...)"
+        )
     is_number = np.ndim(fill_value) == 0 and not isinstance(fill_value, GlobalTensor)
     if is_number or names.keys() & {"placement", "sbp"}:
         return _full_of_number(x, fill_value, dtype=dtype, **names)

@@ -157,6 +157,15 @@ Program chain() {
   return program;
 }
 
+/// Each result is needed by the next kernel alone, which may write over it.
+Program steps() {
+  const Operand x{0, 16}, y{1}, t{3}, u{4}, v{5}, out{2};
+  return {{elementwise(ops.multiply, true, x, y, t), elementwise(ops.add, true, t, t, u),
+           elementwise(ops.subtract, true, y, u, v), elementwise(ops.maximum, true, v, x, out)},
+          6,
+          3};
+}
+
 /// Reductions in the middle: squares of distances from the largest of each row, by their sum.
 Program like_softmax() {
   const Operand x{0, 16}, out{1, 32}, distance{2}, square{3}, largest{4, 0, true}, sum{5, 0, true};
@@ -251,10 +260,11 @@ void in_threads(const Body& body) {
 }
 
 /// Every other run asks for helpers, who help one run at a time.
-void test_many_runs(const Program& program, int unseen, ep::HelperPool* helpers) {
+void test_many_runs(const Program& program, int unseen, int buffers, ep::HelperPool* helpers) {
   FusionGroup group = group_of(program);
   CHECK(left_out(group) == unseen);
   const FusionPlan plan(std::move(group));
+  CHECK(plan.buffers() == buffers);
   bool ok[kThreads] = {};
   in_threads([&](int thread) {
     bool all = true;
@@ -443,10 +453,11 @@ void test_what_a_device_plan_fits() {
 int main() {
   using namespace ofl::ops;
   ofl::ep::HelperPool helpers(3);
-  test_many_runs(chain(), 2, &helpers);
-  test_many_runs(like_softmax(), 4, &helpers);
-  test_many_runs(sum_over_an_axis(), 1, &helpers);
-  test_many_runs(sum_of_all(), 1, &helpers);
+  test_many_runs(chain(), 2, 2, &helpers);
+  test_many_runs(steps(), 3, 1, &helpers);
+  test_many_runs(like_softmax(), 4, 2, &helpers);
+  test_many_runs(sum_over_an_axis(), 1, 1, &helpers);
+  test_many_runs(sum_of_all(), 1, 1, &helpers);
   test_failures(&helpers);
   test_refused_calls();
   test_what_cannot_be_left_out();

@@ -362,6 +362,18 @@ void test_work_in_time_is_forgiven_slowly() {
   CHECK(!crowding.is_crowded(now + 2 * Crowding::kShortestNs + 1));
 }
 
+/// For less than a time slice, another thread of the process may have kept it from its core.
+void test_a_helper_that_is_replaced_may_come_later() {
+  constexpr int64_t kNow = 1'000'000'000'000;
+  const auto is_noted = [&](int64_t taken, bool is_replaced) {
+    Crowding crowding;
+    crowding.note_wake(taken, kNow, is_replaced);
+    return crowding.is_crowded(kNow + 1);
+  };
+  CHECK(!is_noted(Crowding::kLateNs, false) && is_noted(Crowding::kLateNs + 1, false));
+  CHECK(!is_noted(Crowding::kShortestNs, true) && is_noted(Crowding::kShortestNs + 1, true));
+}
+
 void test_what_is_not_watched_is_never_crowded() {
   Crowding crowding;
   crowding.set_watched(false);
@@ -440,6 +452,7 @@ int main() {
   test_nobody_is_roused_for_one_thread_or_where_threads_come_late();
   test_one_late_thread_keeps_work_alone();
   test_work_in_time_is_forgiven_slowly();
+  test_a_helper_that_is_replaced_may_come_later();
   test_what_is_not_watched_is_never_crowded();
   test_a_helper_that_is_late_is_left_out();
   test_ends_at_any_time();

@@ -67,7 +67,7 @@ void Member::require_in_world(const Placement& placement) const {
   }
 }
 
-bool Member::is_of_parent() const { return forks_ != process().forks; }
+bool Member::is_of_parent() const { return size() > 1 && forks_ != process().forks; }
 
 void Member::require_thread() {
   if (size() == 1) return;

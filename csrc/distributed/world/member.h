@@ -90,6 +90,7 @@ class Member {
   static std::shared_ptr<Member> exchange(std::shared_ptr<Member> member);
 
  private:
+  /// A rank of a process that this one was forked from; one that is alone may go on.
   bool is_of_parent() const;
   void require_thread();
 

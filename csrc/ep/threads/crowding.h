@@ -27,9 +27,10 @@ class Crowding {
   void note_late(int64_t now);
   /// Work was shared, and no thread was late.
   void note_in_time(int64_t now);
-  /// It is `taken` ns since a thread was called, and only now it runs.
-  void note_wake(int64_t taken, int64_t now) {
-    if (taken > kLateNs) note_late(now);
+  /// It is `taken` ns since a thread was called, and only now it runs. `is_replaced`: a thread of
+  /// this process may have kept it from its core, for less than a time slice.
+  void note_wake(int64_t taken, int64_t now, bool is_replaced = false) {
+    if (taken > (is_replaced ? kShortestNs : kLateNs)) note_late(now);
   }
 
   /// Whether anything is noted. Where not, it is never crowded.

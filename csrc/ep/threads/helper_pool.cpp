@@ -229,7 +229,7 @@ void HelperPool::Shared::wake(int helpers, std::unique_lock<std::mutex> lock) {
 
 // A thread that issues work to a worker, and then waits for it, often gets there before the helper
 // that the worker has woken: it stands by in the helper's place, and keeps the core for which the
-// helper was woken. So the helper is late, and no other process is the reason.
+// helper was woken. So the helper may be late, and no other process is the reason.
 void HelperPool::Shared::Sleeper::sleep(Shared& shared) {
   std::unique_lock<std::mutex> lock(mutex_);
   placement_.asleep();
@@ -238,7 +238,7 @@ void HelperPool::Shared::Sleeper::sleep(Shared& shared) {
   called_ = false;
   const int64_t now = now_ns();
   const bool is_replaced = shared.stands.load(std::memory_order_relaxed) != stands_;
-  if (!is_replaced) shared.crowding.note_wake(now - called_at_, now);
+  shared.crowding.note_wake(now - called_at_, now, is_replaced);
 }
 
 // Where cores are taken, another core than this one is perhaps the wrong one.

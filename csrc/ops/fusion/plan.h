@@ -31,6 +31,9 @@ class FusionPlan {
   /// then, and the results of all kernels are lost.
   void run(char* const* bases, ep::HelperPool* helpers, int* failed) const;
 
+  /// Of a tile, for results that are never in memory, in each thread that runs tiles.
+  int buffers() const { return buffers_; }
+
  private:
   class Run;
   class TileRunner;
@@ -49,7 +52,7 @@ class FusionPlan {
 
   FusionGroup group_;       // unchanged once the plan is made
   size_t buffer_size_ = 0;  // bytes
-  int buffers_ = 0;         // of each thread that runs tiles
+  int buffers_ = 0;
   std::vector<Repeated> repeated_;
   size_t repeated_bytes_ = 0;
 };

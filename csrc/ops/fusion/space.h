@@ -25,7 +25,7 @@ class FusionSpace {
     int16_t base;             // the number of its base
     int uses = 0;             // operands in it
     bool written = false;     // by a kernel of the group
-    bool begins = false;      // the first use writes it, and nothing but elementwise kernels does
+    bool begins = false;      // the first use writes it
     bool reduced = false;     // the first use is a reduction, which writes before it has read
     bool plain = true;        // all uses are in one place, in the order of the elements
     bool unseen = false;      // by others, before and after: it is never in memory

@@ -8,16 +8,34 @@ namespace ofl::ops {
 
 namespace {
 
+template <typename Word>
+constexpr auto kSign = static_cast<Word>(Word{1} << (sizeof(Word) * 8 - 1));
+
+/// Of words that follow each other: an exponent of ones alone reaches the sign. Compilers make
+/// vectors of it.
+template <typename Word, Word infinity>
+bool are_finite(const char* from, int64_t words) {
+  Word reached = 0;
+  for (int64_t i = 0; i < words; ++i) {
+    Word word;
+    std::memcpy(&word, from + i * sizeof word, sizeof word);
+    const auto magnitude = static_cast<Word>(word & ~kSign<Word>);
+    reached |= static_cast<Word>(magnitude + (kSign<Word> - infinity));
+  }
+  return (reached & kSign<Word>) == 0;
+}
+
 /// n elements of `parts` words; `infinity` is that of the type, without the sign.
 template <typename Word, Word infinity, int parts>
 void count_row(const char* from, int64_t stride, int64_t n, Nonfinite* found) {
-  constexpr auto kSign = static_cast<Word>(Word{1} << (sizeof(Word) * 8 - 1));
+  if (stride == parts * int64_t{sizeof(Word)} && are_finite<Word, infinity>(from, n * parts))
+    return;
   for (int64_t i = 0; i < n; ++i) {
     Word largest = 0;
     for (int part = 0; part < parts; ++part) {
       Word word;
       std::memcpy(&word, from + i * stride + part * sizeof(Word), sizeof word);
-      largest = std::max(largest, static_cast<Word>(word & ~kSign));
+      largest = std::max(largest, static_cast<Word>(word & ~kSign<Word>));
     }
     found->nan += largest > infinity;
     found->infinite += largest == infinity;

@@ -187,7 +187,8 @@ bool is_finite(PyArrayObject* array, const char* name) {
 /// So it is as an element of the result, too.
 bool is_finite(double number, DType dtype) {
   if (!std::isfinite(number)) return false;
-  if (is_integer(dtype)) return true;
+  if (is_integer(dtype) || dtype == DType::f64 || dtype == DType::c128) return true;
+  if (dtype == DType::f32 || dtype == DType::c64) return std::isfinite(static_cast<float>(number));
   const Reference object(checked(PyFloat_FromDouble(number)));
   Scalar element = to_scalar(object.get(), dtype);
   return is_finite({reinterpret_cast<char*>(element.bytes), dtype, {}, {}});

@@ -194,6 +194,8 @@ def test_reductions_and_scans(dtype: str, n: int) -> None:
         same_bits(np.asarray(expected(a)), function(s))
         same_bits(np.asarray(expected(rows, axis=0)), function(t, axis=0))
     same_bits(np.cumsum(a), flow.cumulative_sum(s))
+    broken = with_nans(rows.reshape(-1), slice(n // 2, None, 3), 1).reshape(rows.shape)
+    same_bits(np.sum(broken, axis=0), flow.sum(flow.tensor(broken), axis=0))
     same_bits(np.cumulative_prod(rows, axis=0), flow.cumulative_prod(t, axis=0))
 
 

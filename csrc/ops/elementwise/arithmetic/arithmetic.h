@@ -14,8 +14,8 @@ struct ArithmeticLoops {
   const LoopFn* of_dtype[kDTypeCount] = {};  // by Arithmetic; null: there are none
 };
 
-/// Null where the compiler does not make them. There are none for AVX-512: these loops wait for
-/// memory or for the divider, which are as fast with vectors of half the width.
+/// Null where the compiler does not make them. For processors with AVX-512, too: these loops wait
+/// for memory or for the divider, which are as fast with vectors of half its width.
 extern const ArithmeticLoops* const kArithmeticLoops256;
 
 /// Lets the resolution, which has NumPy's loop, run the loop of our own where there is one for the

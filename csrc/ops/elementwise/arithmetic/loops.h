@@ -12,7 +12,11 @@ template <typename W, bool kStays>
 struct Input {
   using T = typename W::Element;
   explicit OFL_INLINE Input(const T* from) : from(from) {
-    if constexpr (kStays) every = W::all(*from);
+    if constexpr (kStays) {
+      T one;
+      __builtin_memcpy(&one, from, sizeof one);
+      every = W::all(one);
+    }
   }
   OFL_INLINE typename W::V at(intptr_t i) const {
     if constexpr (kStays) {
@@ -41,10 +45,11 @@ struct Inputs {
 };
 
 /// Computes elements from the first on; returns how many it has: all `n`, or whole blocks of four
-/// vectors, if a NaN comes out after them. NumPy's loops take blocks of up to four vectors, too, or
-/// of twice that width, and which of two NaNs they give depends on what is left. The last vector
-/// ends with the last element: it is computed first, from inputs that are not written over yet, and
-/// stored last.
+/// vectors, if a NaN comes out after them. Which of two NaNs NumPy's loop gives depends on whether
+/// an element is in a block of its vectors, or in what is left behind. Its blocks
+/// (loops_arithm_fp.dispatch.c.src) have two vectors, so 128 bytes at most, as ours have; it goes
+/// on where one begins. The last vector ends with the last element: it is computed first, from
+/// inputs that are not written over yet, and stored last.
 template <typename W, typename Operation, bool kFirstStays, bool kSecondStays>
 OFL_INLINE intptr_t compute(const typename W::Element* a, const typename W::Element* b,
                             typename W::Element* out, intptr_t n) {
@@ -94,7 +99,7 @@ OFL_INLINE intptr_t compute_by_width(const T* a, const T* b, T* out, intptr_t n)
   return compute<W, Operation, kFirstStays, kSecondStays>(a, b, out, n);
 }
 
-/// An element of `in`, which has `in_bytes`, is written before it is read.
+/// An element of `in`, which has `in_bytes`, may be written before it is read.
 OFL_INLINE bool is_overwritten(const char* in, intptr_t in_bytes, const char* out,
                                intptr_t out_bytes) {
   return in < out + out_bytes && out < in + in_bytes && (in != out || in_bytes != out_bytes);
@@ -140,10 +145,20 @@ void loop(char** args, const intptr_t* dims, const intptr_t* steps, void* data) 
   leave_to_numpys<kOut>(args, n, done, steps, data);
 }
 
+/// Integers without a sign have the same loop, unless the sign counts.
+template <typename T, typename Operation, typename = void>
+struct LoopType {
+  using Type = T;
+};
+template <typename T, typename Operation>
+struct LoopType<T, Operation, std::enable_if_t<std::is_integral_v<T> && !Operation::kOfSigns>> {
+  using Type = std::make_unsigned_t<T>;
+};
+
 template <typename T, typename Operation>
 constexpr LoopFn loop_of() {
   if constexpr (Operation::template kHas<T>) {
-    return loop<T, Operation>;
+    return loop<typename LoopType<T, Operation>::Type, Operation>;
   } else {
     return nullptr;
   }

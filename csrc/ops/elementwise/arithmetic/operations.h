@@ -1,6 +1,8 @@
-// Operations of vectors. kOfNans: two NaNs may meet, and IEEE 754 does not say which one the result
-// is. kHas: whether there is a loop for elements of type T; NumPy's are as fast as the instructions
-// of the others. For regions that are compiled for AVX2.
+// Operations of vectors. For regions that are compiled for AVX2.
+//
+//   kOfNans   two NaNs may meet, and IEEE 754 does not say which one the result is
+//   kOfSigns  of integers, it depends on whether they have a sign
+//   kHas      there is a loop for elements of type T; NumPy's loops of the others are as fast
 #pragma once
 
 #include "ops/elementwise/arithmetic/vectors.h"
@@ -19,6 +21,7 @@ constexpr bool kMultiplies = kIsFloat<T> || sizeof(T) == 2 || sizeof(T) == 4;
 struct Add {
   static constexpr int kInputs = 2;
   static constexpr bool kOfNans = true;
+  static constexpr bool kOfSigns = false;
   template <typename T>
   static constexpr bool kHas = true;
   template <typename W>
@@ -31,6 +34,7 @@ struct Add {
 struct Subtract {
   static constexpr int kInputs = 2;
   static constexpr bool kOfNans = true;
+  static constexpr bool kOfSigns = false;
   template <typename T>
   static constexpr bool kHas = true;
   template <typename W>
@@ -43,6 +47,7 @@ struct Subtract {
 struct Multiply {
   static constexpr int kInputs = 2;
   static constexpr bool kOfNans = true;
+  static constexpr bool kOfSigns = false;
   template <typename T>
   static constexpr bool kHas = kMultiplies<T>;
   template <typename W>
@@ -55,6 +60,7 @@ struct Multiply {
 struct Divide {
   static constexpr int kInputs = 2;
   static constexpr bool kOfNans = true;
+  static constexpr bool kOfSigns = false;
   template <typename T>
   static constexpr bool kHas = kIsFloat<T>;
   template <typename W>
@@ -66,6 +72,7 @@ struct Divide {
 struct Sqrt {
   static constexpr int kInputs = 1;
   static constexpr bool kOfNans = false;
+  static constexpr bool kOfSigns = false;
   template <typename T>
   static constexpr bool kHas = kIsFloat<T>;
   template <typename W>
@@ -77,6 +84,7 @@ struct Sqrt {
 struct Square {
   static constexpr int kInputs = 1;
   static constexpr bool kOfNans = false;
+  static constexpr bool kOfSigns = false;
   template <typename T>
   static constexpr bool kHas = kMultiplies<T>;
   template <typename W>
@@ -89,6 +97,7 @@ struct Square {
 struct Reciprocal {
   static constexpr int kInputs = 1;
   static constexpr bool kOfNans = false;
+  static constexpr bool kOfSigns = false;
   template <typename T>
   static constexpr bool kHas = kIsFloat<T>;
   template <typename W>
@@ -100,6 +109,7 @@ struct Reciprocal {
 struct Negative {
   static constexpr int kInputs = 1;
   static constexpr bool kOfNans = false;
+  static constexpr bool kOfSigns = false;
   template <typename T>
   static constexpr bool kHas = true;
   template <typename W>
@@ -116,6 +126,7 @@ struct Negative {
 struct Absolute {
   static constexpr int kInputs = 1;
   static constexpr bool kOfNans = false;
+  static constexpr bool kOfSigns = true;
   template <typename T>
   static constexpr bool kHas = kIsSigned<T>;
   template <typename W>
@@ -134,6 +145,7 @@ template <int kMode>
 struct Round {
   static constexpr int kInputs = 1;
   static constexpr bool kOfNans = false;
+  static constexpr bool kOfSigns = false;
   template <typename T>
   static constexpr bool kHas = kIsFloat<T>;
   template <typename W>
@@ -145,6 +157,7 @@ struct Round {
 struct Maximum {
   static constexpr int kInputs = 2;
   static constexpr bool kOfNans = false;
+  static constexpr bool kOfSigns = true;
   template <typename T>
   static constexpr bool kHas = !kIsFloat<T>;
   template <typename W>
@@ -156,6 +169,7 @@ struct Maximum {
 struct Minimum {
   static constexpr int kInputs = 2;
   static constexpr bool kOfNans = false;
+  static constexpr bool kOfSigns = true;
   template <typename T>
   static constexpr bool kHas = !kIsFloat<T>;
   template <typename W>
@@ -167,6 +181,7 @@ struct Minimum {
 struct And {
   static constexpr int kInputs = 2;
   static constexpr bool kOfNans = false;
+  static constexpr bool kOfSigns = false;
   template <typename T>
   static constexpr bool kHas = !kIsFloat<T>;
   template <typename W>
@@ -178,6 +193,7 @@ struct And {
 struct Or {
   static constexpr int kInputs = 2;
   static constexpr bool kOfNans = false;
+  static constexpr bool kOfSigns = false;
   template <typename T>
   static constexpr bool kHas = !kIsFloat<T>;
   template <typename W>
@@ -189,6 +205,7 @@ struct Or {
 struct Xor {
   static constexpr int kInputs = 2;
   static constexpr bool kOfNans = false;
+  static constexpr bool kOfSigns = false;
   template <typename T>
   static constexpr bool kHas = !kIsFloat<T>;
   template <typename W>
@@ -200,6 +217,7 @@ struct Xor {
 struct Invert {
   static constexpr int kInputs = 1;
   static constexpr bool kOfNans = false;
+  static constexpr bool kOfSigns = false;
   template <typename T>
   static constexpr bool kHas = !kIsFloat<T>;
   template <typename W>

@@ -10,6 +10,7 @@ namespace {
 
 struct Less {
   static constexpr int kInputs = 2;
+  static constexpr bool kOfSigns = true;
   template <typename W>
   static OFL_INLINE auto of(typename W::V a, typename W::V b) {
     return a < b;
@@ -18,6 +19,7 @@ struct Less {
 
 struct LessEqual {
   static constexpr int kInputs = 2;
+  static constexpr bool kOfSigns = true;
   template <typename W>
   static OFL_INLINE auto of(typename W::V a, typename W::V b) {
     return a <= b;
@@ -26,6 +28,7 @@ struct LessEqual {
 
 struct Equal {
   static constexpr int kInputs = 2;
+  static constexpr bool kOfSigns = false;
   template <typename W>
   static OFL_INLINE auto of(typename W::V a, typename W::V b) {
     return a == b;
@@ -34,6 +37,7 @@ struct Equal {
 
 struct NotEqual {
   static constexpr int kInputs = 2;
+  static constexpr bool kOfSigns = false;
   template <typename W>
   static OFL_INLINE auto of(typename W::V a, typename W::V b) {
     return a != b;
@@ -42,6 +46,7 @@ struct NotEqual {
 
 struct Greater {
   static constexpr int kInputs = 2;
+  static constexpr bool kOfSigns = true;
   template <typename W>
   static OFL_INLINE auto of(typename W::V a, typename W::V b) {
     return a > b;
@@ -50,6 +55,7 @@ struct Greater {
 
 struct GreaterEqual {
   static constexpr int kInputs = 2;
+  static constexpr bool kOfSigns = true;
   template <typename W>
   static OFL_INLINE auto of(typename W::V a, typename W::V b) {
     return a >= b;
@@ -58,6 +64,7 @@ struct GreaterEqual {
 
 struct LogicalAnd {
   static constexpr int kInputs = 2;
+  static constexpr bool kOfSigns = false;
   template <typename W>
   static OFL_INLINE auto of(typename W::V a, typename W::V b) {
     return (a != 0) & (b != 0);
@@ -66,6 +73,7 @@ struct LogicalAnd {
 
 struct LogicalOr {
   static constexpr int kInputs = 2;
+  static constexpr bool kOfSigns = false;
   template <typename W>
   static OFL_INLINE auto of(typename W::V a, typename W::V b) {
     return (a != 0) | (b != 0);
@@ -74,6 +82,7 @@ struct LogicalOr {
 
 struct LogicalXor {
   static constexpr int kInputs = 2;
+  static constexpr bool kOfSigns = false;
   template <typename W>
   static OFL_INLINE auto of(typename W::V a, typename W::V b) {
     return (a != 0) ^ (b != 0);
@@ -82,6 +91,7 @@ struct LogicalXor {
 
 struct LogicalNot {
   static constexpr int kInputs = 1;
+  static constexpr bool kOfSigns = false;
   template <typename W>
   static OFL_INLINE auto of(typename W::V x) {
     return x == 0;
@@ -162,7 +172,7 @@ void truth_loop(char** args, const intptr_t* dims, const intptr_t* steps, void* 
 template <typename T, typename Test>
 constexpr LoopFn truth_loop_of() {
   if constexpr (sizeof(T) >= 4) {
-    return truth_loop<T, Test>;
+    return truth_loop<typename LoopType<T, Test>::Type, Test>;
   } else {
     return nullptr;
   }
