@@ -22,7 +22,7 @@ from oneflow_lite.graph.arguments.slots import Number, Slots
 from oneflow_lite.graph.effects import Objects
 from oneflow_lite.graph.ir import Bound, Function, Op, Scalar, Slot, Type, Value, row_major
 from oneflow_lite.graph.program import Program
-from oneflow_lite.graph.trees import Leaf, mapped
+from oneflow_lite.graph.trees import FieldError, Leaf, mapped
 
 _RUN_LATER: dict[type, str] = {
     GeneratorType: "a generator",
@@ -155,12 +155,12 @@ def traced(
         results.append(recorder.value_of(leaf))
         return Result(len(results) - 1)
 
-    args = tuple(
-        x if i in static else mapped(x, parameter, f"args[{i}]") for i, x in enumerate(args)
-    )
-    kwargs = {key: x if key in static else mapped(x, parameter, key) for key, x in kwargs.items()}
     results: list[int] = []
     path = Parameters(function).path
+    try:
+        args, kwargs = _given(args, kwargs, static, parameter)
+    except FieldError as error:
+        raise FieldError(f"[{name}] {path(error.path)}", error.kind) from None
     containers = _containers(args, kwargs, static)
     recorder.enter()
     try:
@@ -184,6 +184,17 @@ def traced(
     main = replace(main, names=dict(zip((*main.params, *given), paths, strict=True)))
     recorder.notes().clear()  # generators that were made in the recording keep them
     return Traced(Program(name, {"main": main}), tuple(parameter.paths), returned)
+
+
+def _given(
+    args: Any, kwargs: dict[str, Any], static: Container[int | str], parameter: "_Parameters"
+) -> tuple[Any, dict[str, Any]]:
+    """Return what the function gets for its arguments."""
+    places = tuple(
+        x if i in static else mapped(x, parameter, f"args[{i}]") for i, x in enumerate(args)
+    )
+    named = {key: x if key in static else mapped(x, parameter, key) for key, x in kwargs.items()}
+    return places, named
 
 
 def _made_already(name: str, leaf: Any) -> Any:

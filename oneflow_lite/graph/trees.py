@@ -1,9 +1,15 @@
 """Arguments and results as trees of dict, list, tuple, None and dataclasses."""
 
+import operator
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cached_property
 from types import MemberDescriptorType
 from typing import Any
+
+from oneflow_lite._C import KnownCalls
 
 MOST_LEVELS = 100
 IS_MADE_BY_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE
@@ -16,6 +22,17 @@ class TooDeepError(ValueError):
         where = f"{path[:40]}...: " if path else ""
         super().__init__(
             f"{where}expected at most {MOST_LEVELS} levels of containers: does one contain itself?"
+        )
+
+
+class FieldError(TypeError):
+    """A copy of a dataclass cannot get a field of its own: a property without a setter has it."""
+
+    def __init__(self, path: str, kind: str) -> None:
+        self.path, self.kind = path, kind
+        super().__init__(
+            f"{path}: expected a field that can be set, got a property of {kind} without a setter: "
+            "give it a setter, or pass the tensors in it as arguments of their own"
         )
 
 
@@ -48,10 +65,26 @@ def mapped(
         return type(tree)(*(below(x, f".{name}") for name, x in parts))
     if type(tree) in (list, tuple):
         return type(tree)(below(x, f"[{i}]") for i, x in enumerate(tree))
-    if is_dataclass(tree) and not isinstance(tree, type | Leaf):
-        named = {name: below(x, f".{name}") for name, x in fields_of(tree).items()}
-        return _with_fields(tree, named)
+    if has_fields(tree):
+        before = fields_of(tree)
+        named = {name: below(x, f".{name}") for name, x in before.items()}
+        return _with_fields(tree, before, named, path)
     return function(tree, path)
+
+
+def visit(tree: Any, function: Callable[[Any, str], object], path: str = "") -> None:
+    """Call ``function(leaf, path)`` for each leaf."""
+
+    def leaf(x: Any, path: str) -> Any:
+        function(x, path)
+        return x
+
+    mapped(tree, leaf, path)
+
+
+def has_fields(x: Any) -> bool:
+    """Tell whether an object is a container of fields. Members of an Enum are leaves."""
+    return is_dataclass(x) and not isinstance(x, type | Leaf | Enum)
 
 
 def fields_of(tree: Any) -> dict[str, Any]:
@@ -60,18 +93,50 @@ def fields_of(tree: Any) -> dict[str, Any]:
     return {name: getattr(tree, name) for name in names if hasattr(tree, name)}
 
 
-def _with_fields(tree: Any, named: dict[str, Any]) -> Any:
-    """Return a copy of a dataclass with these fields. Nothing of its class is called."""
+def own_attributes(x: Any) -> dict[str, Any]:
+    """Return what an object's dict has, but for what is made on first use.
+
+    That is the value of a cached property, and a jitted method, whose name is no identifier.
+    """
+    return {
+        name: held
+        for name, held in getattr(x, "__dict__", {}).items()
+        if not isinstance(_of_class(type(x), name), cached_property)
+        and (not isinstance(held, KnownCalls) or name.isidentifier())
+    }
+
+
+def _of_class(kind: type, name: str) -> Any:
+    return next((vars(part)[name] for part in kind.__mro__ if name in vars(part)), None)
+
+
+def _with_fields(tree: Any, before: dict[str, Any], named: dict[str, Any], path: str) -> Any:
+    """Return a copy of a dataclass with these fields. Its class is not called."""
     kind = type(tree)
     base: Any = kind
     while base.__flags__ & IS_MADE_BY_PYTHON:
         base = base.__base__
     made = base.__new__(kind)
-    others = dict(getattr(tree, "__dict__", ()))
+    if hasattr(made, "__dict__"):
+        made.__dict__.update(own_attributes(tree))
     for part in kind.__mro__:
-        for name, slot in vars(part).items() if "__slots__" in vars(part) else ():
-            if isinstance(slot, MemberDescriptorType) and hasattr(tree, name):
-                others[name] = getattr(tree, name)
-    for name, x in (others | named).items():
-        object.__setattr__(made, name, x)  # of a frozen one, too
+        for slot in vars(part).values() if "__slots__" in vars(part) else ():
+            if isinstance(slot, MemberDescriptorType):
+                with suppress(AttributeError):  # it is not set
+                    slot.__set__(made, slot.__get__(tree))
+    for name, x in named.items():
+        if x is before[name]:
+            continue
+        try:
+            object.__setattr__(made, name, x)  # of a frozen one, too
+        except AttributeError:
+            if not _has_same_leaves(x, before[name]):
+                raise FieldError(f"{path}.{name}", kind.__name__) from None
     return made
+
+
+def _has_same_leaves(x: Any, y: Any) -> bool:
+    found: tuple[list[Any], list[Any]] = ([], [])
+    for tree, leaves in zip((x, y), found, strict=True):
+        visit(tree, lambda leaf, _, leaves=leaves: leaves.append(leaf))  # type: ignore[misc]
+    return len(found[0]) == len(found[1]) and all(map(operator.is_, *found))

@@ -5,20 +5,21 @@ program, other changes are not.
 
     before the function   each container's items
     after it              the same ones, at the same places? else the path of the first that differs
+
+Attributes of a dataclass that are no fields are the caller's own objects: whether they are others
+is looked at, what they hold is not.
 """
 
 from collections.abc import Iterator
-from dataclasses import is_dataclass
-from functools import cached_property
 from typing import Any
 
-from oneflow_lite._C import KnownCalls
-from oneflow_lite.graph.trees import Leaf, fields_of
+from oneflow_lite.graph.trees import fields_of, has_fields, own_attributes
 
 _WAY_OUT = (
     "The caller's own is not changed by a program: return the new value, or write into the tensor "
     "that was there before"
 )
+_WAY_OUT_OF_MEMOS = ". Where it is computed from the fields, a functools.cached_property keeps it"
 _PLAIN = (bool, int, float, complex, str, bytes)
 Items = dict[str, Any]  # by the steps to them
 
@@ -35,15 +36,17 @@ class Containers:
         if items is None:
             return
         if not isinstance(tree, tuple):
-            self._known.append((path, tree, items))
+            self._known.append((path, tree, items | _attributes(tree)))
         for step, x in items.items():
             self.add(x, path + step)
 
     def changed(self) -> tuple[str, str] | None:
         """Return the path of an item that is not as it was, and a sentence about that."""
         for path, tree, before in self._known:
-            for step, what in _differences(before, _items(tree) or {}):
-                return path + step, f"{what} after the function. {_WAY_OUT}"
+            now = (_items(tree) or {}) | _attributes(tree)
+            for step, what in _differences(before, now):
+                more = _WAY_OUT_OF_MEMOS if has_fields(tree) else ""
+                return path + step, f"{what} after the function. {_WAY_OUT}{more}"
         return None
 
 
@@ -55,19 +58,16 @@ def _items(tree: Any) -> Items | None:
         return {f".{name}": x for name, x in zip(tree._fields, tree, strict=True)}
     if type(tree) in (list, tuple):
         return {f"[{i}]": x for i, x in enumerate(tree)}
-    if is_dataclass(tree) and not isinstance(tree, type | Leaf):
-        return {f".{name}": x for name, x in (_others(tree) | fields_of(tree)).items()}
+    if has_fields(tree):
+        return {f".{name}": x for name, x in fields_of(tree).items()}
     return None
 
 
-def _others(tree: Any) -> Items:
-    """Return the attributes that are no fields, but for those that are kept on first use."""
-    kept = {name: getattr(type(tree), name, None) for name in getattr(tree, "__dict__", ())}
-    return {
-        name: x
-        for name, x in getattr(tree, "__dict__", {}).items()
-        if not isinstance(x, KnownCalls) and not isinstance(kept[name], cached_property)
-    }
+def _attributes(tree: Any) -> Items:
+    """Return the attributes of a dataclass."""
+    if not has_fields(tree):
+        return {}
+    return {f".{name}": x for name, x in own_attributes(tree).items()}
 
 
 def _differences(before: Items, now: Items) -> Iterator[tuple[str, str]]:

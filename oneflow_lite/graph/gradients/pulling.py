@@ -21,7 +21,7 @@ from oneflow_lite.graph.jit.jitted import Jitted
 from oneflow_lite.graph.jit.options import Options
 from oneflow_lite.graph.program import Program
 from oneflow_lite.graph.tracing import recorded
-from oneflow_lite.graph.trees import Leaf, mapped
+from oneflow_lite.graph.trees import Leaf, visit
 from oneflow_lite.ops.creation.data import asarray
 
 _OP = "vjp"
@@ -85,7 +85,7 @@ def _results(value: Any) -> list[Tensor]:
         if isinstance(x, Tensor) and is_real(x.dtype):
             found.append(x)
 
-    mapped(value, leaf)
+    visit(value, leaf)
     if not found:
         raise TypeError(
             f"[{_OP}] expected the function to return tensors of real floating-point numbers, got "
@@ -222,8 +222,9 @@ def _checked(gradient: Any, value: Any, results: list[Type]) -> list[Tensor]:
     found: list[Tensor] = []
     expected = iter(results)
 
-    def wanted(x: Any, path: str) -> Any:
-        return path if isinstance(x, Tensor) and is_real(x.dtype) else None
+    def note(x: Any, path: str) -> None:
+        if isinstance(x, Tensor) and is_real(x.dtype):
+            paths.add(path)
 
     def leaf(x: Any, path: str) -> None:
         known = next(expected, None)
@@ -238,8 +239,8 @@ def _checked(gradient: Any, value: Any, results: list[Type]) -> list[Tensor]:
         found.append(_C.copy(given))
 
     paths: set[str] = set()
-    mapped(mapped(value, wanted), lambda path, _: paths.add(path))
-    mapped(gradient, leaf)
+    visit(value, note)
+    visit(gradient, leaf)
     if len(found) != len(results):
         raise ValueError(
             f"[{_OP}] expected gradients of {len(results)} tensors of the value, got {len(found)}"

@@ -8,7 +8,7 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.graph.copies import copied, type_of
-from oneflow_lite.graph.trees import mapped
+from oneflow_lite.graph.trees import visit
 
 Bits = tuple[Any, ...]
 
@@ -60,7 +60,7 @@ def checked(
 
 def _leaves(tree: Any, label: str) -> list[tuple[str, Bits]]:
     found: list[tuple[str, Bits]] = []
-    mapped(tree, lambda x, path: found.append((path, _bits(x))), label)
+    visit(tree, lambda x, path: found.append((path, _bits(x))), label)
     return found
 
 

@@ -15,7 +15,7 @@ from oneflow_lite._C import OpCall, Tensor
 from oneflow_lite.graph.arguments.sharing import memories
 from oneflow_lite.graph.ir import Function, Op, Value
 from oneflow_lite.graph.program import Program
-from oneflow_lite.graph.trees import mapped
+from oneflow_lite.graph.trees import visit
 
 
 def with_donated(program: Program, donated: Iterable[int]) -> Program:
@@ -83,9 +83,9 @@ def donated_paths(
             found[path] = x
 
     for i, x in enumerate(args):
-        mapped(x, partial(add, donated if i in chosen else others), f"args[{i}]")
+        visit(x, partial(add, donated if i in chosen else others), f"args[{i}]")
     for name, x in kwargs.items():
-        mapped(x, partial(add, donated if name in chosen else others), name)
+        visit(x, partial(add, donated if name in chosen else others), name)
     return donated, others
 
 

@@ -6,6 +6,7 @@ gives, all else by its value.
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import is_dataclass
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from oneflow_lite.graph.arguments.parameters import Parameters
 from oneflow_lite.graph.arguments.sharing import Sharing, sharing_of
 from oneflow_lite.graph.passes.context import PassContext
 from oneflow_lite.graph.tracing import Spec
-from oneflow_lite.graph.trees import MOST_LEVELS, TooDeepError, fields_of, mapped
+from oneflow_lite.graph.trees import MOST_LEVELS, TooDeepError, fields_of, has_fields, visit
 from oneflow_lite.ops.creation.data import asarray
 
 Part = tuple[Any, ...]
@@ -129,7 +130,7 @@ def _part(x: Any, brought: Brought, static: bool) -> tuple[Part, Iterator[tuple[
         return (kind, len(x)), ((f".{name}", getattr(x, name)) for name in x._fields)
     if kind is list or kind is tuple:
         return (kind, len(x)), ((f"[{i}]", item) for i, item in enumerate(x))
-    if is_dataclass(x) and not isinstance(x, type):
+    if has_fields(x):
         named = fields_of(x)
         return (kind, len(named), *named), ((f".{name}", item) for name, item in named.items())
     return _exact(x), iter(())
@@ -142,6 +143,8 @@ def _exact(x: Any) -> Part:
         return kind, x
     if isinstance(x, float | complex | np.generic):
         return kind, repr(x)
+    if isinstance(x, Enum) and is_dataclass(x):  # which may not be hashable
+        return kind, x.name
     if isinstance(x, tuple):
         return kind, tuple(map(_exact, x))
     if isinstance(x, frozenset):
@@ -171,10 +174,10 @@ def refused_array(
 
     for i, x in enumerate(args):
         if i not in static:
-            mapped(x, leaf, f"args[{i}]")
+            visit(x, leaf, f"args[{i}]")
     for name, x in kwargs.items():
         if name not in static:
-            mapped(x, leaf, name)
+            visit(x, leaf, name)
     return found[0] if found else None
 
 

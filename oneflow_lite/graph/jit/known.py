@@ -1,7 +1,7 @@
 """What KnownCalls is told of a call that has run, so that it finds the next one of its kind."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from oneflow_lite._C import Executable, Tensor
 from oneflow_lite.graph.tracing import NumberResult, Result
-from oneflow_lite.graph.trees import fields_of, mapped
+from oneflow_lite.graph.trees import fields_of, has_fields, mapped, visit
 
 Pattern = tuple[Any, ...]
 
@@ -54,7 +54,7 @@ def patterns_of(
             names = list(x._fields)
         elif kind is list or kind is tuple:
             return "sequence", kind, tuple(pattern(item, is_static) for item in x)
-        elif is_dataclass(x) and not isinstance(x, type):
+        elif has_fields(x):
             names = [field.name for field in fields(x)]
             if len(fields_of(x)) < len(names):
                 raise UnknownKindError
@@ -77,7 +77,7 @@ def arranger_of(tree: Any, run: Executable) -> tuple[Any, bool]:
     if type(tree) is Result:
         return tree.number, False
     leaves: list[Any] = []
-    mapped(tree, lambda leaf, _: leaves.append(leaf))
+    visit(tree, lambda leaf, _: leaves.append(leaf))
     is_flat = type(tree) in (list, tuple) and leaves == list(tree)
     if any(type(leaf) is NumberResult for leaf in leaves):
         return partial(_flat_with_numbers if is_flat else _with_numbers, tree, run), True

@@ -103,3 +103,48 @@ def test_what_is_no_change() -> None:
         assert run(d, [1], 2, a=3).tolist() == [4 + 2 + 2 + 1] * 2
         assert d["w"].tolist() == [2, 2]
         assert run.report()["traces"] == 1, calls
+
+
+@dataclass
+class Node:
+    """With attributes that are no fields."""
+
+    w: Any
+
+    def __post_init__(self) -> None:
+        self.near: list[Any] = []
+        self.known: dict[str, Any] = {}
+
+
+def test_attributes_that_are_no_fields_are_not_looked_into() -> None:
+    one, other = Node(flow.full(2, 3.0)), Node(flow.ones(2))
+    one.near.append(other)
+    other.near.append(one)
+    run = flow.jit(lambda node: node.w + node.near[0].w)
+    assert [run(one).tolist() for _ in range(3)] == [[4, 4]] * 3
+    assert flow.graph.trace(lambda node: node.w * 2, one).paths == ("args[0].w",)
+    assert flow.grad(lambda node: (node.w * node.w).sum())(one).w.tolist() == [6, 6]
+
+
+def test_attributes_that_are_no_fields_are_the_callers_own() -> None:
+    def function(node: Any) -> Any:
+        node.known["calls"] = len(node.near)
+        return node.w * 2
+
+    def keeps(node: Any) -> Any:
+        node.known["w"] = node.w * 2
+        return node.known["w"]
+
+    def replaces(node: Any) -> Any:
+        node.known = {}
+        return node.w
+
+    node = Node(flow.ones(2))
+    assert flow.jit(function)(node).tolist() == [2, 2]
+    assert node.known == {"calls": 0}
+    with pytest.raises(flow.graph.TraceError, match=r"\[keeps\] .* is kept after the function"):
+        flow.jit(keeps)(node)
+    with pytest.raises(
+        flow.graph.TraceError, match=r"node\.known is another one after .*cached_property"
+    ):
+        flow.jit(replaces)(node)

@@ -1,6 +1,8 @@
 """Dataclasses as arguments and results: all fields count, and nothing of the class is called."""
 
 from dataclasses import InitVar, dataclass, field
+from enum import Enum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,6 +52,47 @@ class Slotted:
 class Unset:
     a: Any
     b: Any = field(init=False)
+
+
+@dataclass
+class Cached:
+    a: Any
+
+    @cached_property
+    def square(self) -> Any:
+        return self.a * self.a
+
+
+@dataclass
+class Stepped:
+    a: Any
+
+    @flow.jit
+    def doubled(self) -> Any:
+        return self.a * 2
+
+
+@dataclass
+class Point:
+    x: int
+    y: int
+
+
+class Corner(Point, Enum):
+    FIRST = (0, 0)
+    LAST = (1, 1)
+
+
+@dataclass(frozen=True)
+class Rate:
+    value: Any
+
+    def __init__(self, value: Any) -> None:
+        object.__setattr__(self, "_value", value)
+
+    @property
+    def value(self) -> Any:
+        return self._value  # type: ignore[attr-defined]
 
 
 @dataclass
@@ -111,3 +154,53 @@ def test_a_field_that_is_set_or_taken_away() -> None:
     assert [f(d).tolist() for _ in range(3)] == [[3, 3]] * 3
     del d.b
     assert [f(d).tolist() for _ in range(3)] == [[1, 1]] * 3
+
+
+def test_cached_properties_are_computed_in_each_trace() -> None:
+    def made(a: Any) -> Any:
+        cached = Cached(a)
+        assert cached.square is cached.square
+        return cached
+
+    f = flow.jit(lambda d: d.square + d.a)
+    for value in (1.0, 2.0, 3.0):
+        d = flow.jit(made)(flow.full(2, value))
+        assert vars(d).keys() == {"a"}
+        assert d.square.tolist() == [value**2] * 2
+        assert f(d).tolist() == [value**2 + value] * 2
+    assert f.report()["traces"] == 1
+
+
+def test_a_jitted_method_of_an_object_that_is_made_inside() -> None:
+    def made(a: Any) -> Any:
+        d = Stepped(a)
+        d.doubled()
+        return d
+
+    found = flow.jit(made)(flow.ones(2))
+    assert found.doubled().tolist() == [2, 2]
+
+
+def test_members_of_an_enum_are_values() -> None:
+    def first(x: Any, corner: Any) -> Any:
+        return x + 1 if corner is Corner.FIRST else x * 100
+
+    f = flow.jit(first)
+    x = flow.ones(2)
+    for _ in range(3):
+        assert f(x, Corner.FIRST).tolist() == [2, 2]
+        assert f(x, Corner.LAST).tolist() == [100, 100]
+    assert f.report()["traces"] == 2
+    assert flow.jit(lambda x, corner: corner)(x, Corner.LAST) is Corner.LAST
+
+
+def test_a_field_that_is_a_property_without_a_setter() -> None:
+    f = flow.jit(lambda x, rate: x * rate.value)
+    x = flow.ones(2)
+    for value in (0.5, 3, 0.5):
+        assert f(x, Rate(value)).tolist() == [value, value]
+    g = flow.jit(lambda x, rate: x * len(rate.value))
+    assert g(x, Rate(["a", "b"])).tolist() == [2, 2]
+    wanted = r"\[<lambda>\] rate\.value: expected a field that can be set, got a property of Rate"
+    with pytest.raises(TypeError, match=wanted):
+        f(x, Rate(flow.ones(2)))
