@@ -1,5 +1,8 @@
 #include "python/graph/watched.h"
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "python/arguments.h"
 #include "python/graph/call_pattern.h"
 
@@ -27,9 +30,10 @@ Step& step_to(std::vector<Step>& steps, PyObject* row) {
 }
 
 /// What is not there is not found; other errors are the program's.
-Reference or_nothing(PyObject* found, PyObject* missing, PyObject* also_missing) {
+Reference or_nothing(PyObject* found, std::initializer_list<PyObject*> missing) {
   if (found) return Reference(found);
-  const bool is_missing = PyErr_ExceptionMatches(missing) || PyErr_ExceptionMatches(also_missing);
+  const bool is_missing = std::any_of(missing.begin(), missing.end(),
+                                      [](PyObject* kind) { return PyErr_ExceptionMatches(kind); });
   if (!is_missing) throw PythonErrorSet{};
   PyErr_Clear();
   return Reference();
@@ -38,10 +42,12 @@ Reference or_nothing(PyObject* found, PyObject* missing, PyObject* also_missing)
 Reference taken(const Step& step, PyObject* holder) {
   PyObject* const key = step.key.object;
   if (step.kind == Step::Kind::attribute) {
-    return or_nothing(PyObject_GetAttr(holder, key), PyExc_AttributeError, PyExc_AttributeError);
+    return or_nothing(PyObject_GetAttr(holder, key), {PyExc_AttributeError});
   }
   if (step.kind == Step::Kind::item) {
-    return or_nothing(PyObject_GetItem(holder, key), PyExc_KeyError, PyExc_IndexError);
+    // TypeError, AttributeError: the holder is of another kind now.
+    return or_nothing(PyObject_GetItem(holder, key),
+                      {PyExc_LookupError, PyExc_TypeError, PyExc_AttributeError});
   }
   if (!PyFunction_Check(holder)) return Reference();
   if (step.kind == Step::Kind::global) {

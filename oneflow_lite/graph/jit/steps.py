@@ -46,14 +46,15 @@ class Step:
         """Return what is there, or MISSING."""
         if self.kind == "attribute":
             return getattr(holder, self.key, MISSING)
-        if self.kind == "global":
-            return holder.__globals__.get(self.key, MISSING)
         try:
+            if self.kind == "global":
+                return holder.__globals__.get(self.key, MISSING)
             if self.kind == "item":
                 return holder[self.key]
             cell: CellType = holder.__closure__[self.key]
             return cell.cell_contents
-        except (KeyError, IndexError, ValueError):  # ValueError: the cell is empty
+        # ValueError: the cell is empty. The last two: the holder is of another kind now.
+        except (KeyError, IndexError, ValueError, TypeError, AttributeError):
             return MISSING
 
 

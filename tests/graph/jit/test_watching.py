@@ -165,3 +165,37 @@ def test_names_of_functions_behind_modules_lead_on() -> None:
     for value in (2.0, 3.0):
         Config.nested = types.SimpleNamespace(w=flow.full(2, value))
         assert run(x).tolist() == [value] * 2
+
+
+def test_a_holder_of_another_kind_is_seen() -> None:
+    w = flow.full(2, 2.0)
+
+    def scaled(x: Any) -> Any:
+        return x * w
+
+    settings = types.SimpleNamespace(of={"w": w}, at=[w], act=scaled, inner=MODULE.scaled)
+    INNER["w"] = w
+
+    def function(x: Any) -> Any:
+        x = settings.act(settings.inner(x))
+        x = x * settings.of["w"] if settings.of is not None else x
+        return x * settings.at[0] if settings.at is not None else x
+
+    for name, other, value in (
+        ("of", None, 8),
+        ("at", None, 4),
+        ("act", flow.negative, -2),
+        ("inner", flow.negative, 1),
+    ):
+        run = flow.jit(function)
+        before = run(flow.ones(2)).tolist()
+        assert [run(flow.ones(2)).tolist() for _ in range(2)] == [before] * 2
+        setattr(settings, name, other)
+        assert [run(flow.ones(2)).tolist() for _ in range(3)] == [[value] * 2] * 3
+        assert run.report()["traces"] == 2
+
+    again = flow.jit(function)  # whose calls are not known yet
+    settings.of = {"w": w}
+    again(flow.ones(2))
+    settings.of = None
+    assert again(flow.ones(2)).tolist() == [1, 1]
