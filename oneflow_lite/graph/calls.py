@@ -178,11 +178,14 @@ def call_of(
 
 _UFUNCS = (np, *map(import_module, ("numpy.linalg._umath_linalg", "numpy.fft._pocketfft_umath")))
 
+# Fourier transforms, whose loops read the first point.
+_TRANSFORMS = [x for x in vars(_UFUNCS[2]).values() if isinstance(x, np.ufunc)]
+
 
 def verify_core(op: Op) -> None:
     """Raise ValueError unless a call of a generalized ufunc has the dimensions that its loop takes.
 
-    That the operands have them is looked at by who makes the call again.
+    That the operands have them is checked when the call is made again.
     """
     call = op.call
     if call.kernel != "gufunc" or call.loop is None:
@@ -190,6 +193,8 @@ def verify_core(op: Op) -> None:
     layout, signature = core_dimensions(_ufunc(call.loop[0]))
     if tuple(call.attr[4:]) != layout:
         raise ValueError(f"{call.loop[0]} has the core dimensions {signature}")
+    if _ufunc(call.loop[0]) in _TRANSFORMS and op.values()[0].type.shape[-1:] == (0,):
+        raise ValueError(f"{call.loop[0]} expected at least one point, got none")
     place = _SMALLEST.get(call.loop[0])
     if place is None:
         return

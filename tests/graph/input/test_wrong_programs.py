@@ -161,3 +161,11 @@ def test_a_mask_that_chooses_more_than_there_are_rows() -> None:
     (failed,) = run(flow.zeros(4), flow.tensor([True] * 4), rows)
     with pytest.raises(RuntimeError, match="expected 2 true elements in the mask, got 4"):
         failed.numpy()
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=["verify", "compile"])
+def test_a_transform_of_no_points(check: Callable[[Program], Any]) -> None:
+    traced = flow.graph.trace(flow.fft.irfft, flow.graph.spec(1, "complex128"), 7)
+    text = str(traced.program).replace("c128[1]", "c128[0]")
+    with pytest.raises(ValueError, match="irfft expected at least one point, got none"):
+        check(Program.parse(text))

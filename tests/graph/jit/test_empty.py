@@ -54,3 +54,21 @@ def test_feeds(shape: tuple[int, ...], is_known: bool) -> None:
             continue  # a list has no axes behind one of 0
         (found,) = flow.graph.Executor().run(main, {"x": given}, [y])
         assert _like(found, flow.zeros(shape))
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3)])
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])
+def test_transforms_of_no_points_are_zeros(name: str, shape: tuple[int, ...]) -> None:
+    def function(x: Any) -> Any:
+        return getattr(flow.fft, name)(x, 7, axis=0)
+
+    for dtype in ("float16", "float32", "float64", "complex64"):
+        if dtype[0] == "c" and name in ("rfft", "ihfft"):
+            continue
+        x = flow.zeros(shape, dtype=dtype)
+        eager, run = function(x), flow.jit(function)
+        for _ in range(3):
+            found = run(x)
+            assert (found.dtype, found.shape) == (eager.dtype, eager.shape)
+            assert not found.numpy().any()
+        assert not eager.numpy().any()
