@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "ops/random/draw_attr.h"
 
@@ -30,9 +31,15 @@ struct Call {
   int64_t attr(int k) const { return plan.attr[k]; }
   int inputs() const { return plan.inputs.size(); }
 
-  void require(bool is_so, const char* what) const {
+  template <typename... What>
+  void require(bool is_so, const What&... what) const {
     if (is_so) return;
-    fail(ErrorKind::value, "[", plan.name, "] ", ops::info(plan.kernel).name, " expected ", what);
+    fail(ErrorKind::value, "[", plan.name, "] ", ops::info(plan.kernel).name, " expected ",
+         what...);
+  }
+  void require_between(int k, int64_t least, int64_t most) const {
+    require(attr(k) >= least && attr(k) <= most, "attribute ", k, " from ", least, " to ", most,
+            ", got ", attr(k));
   }
   void require_axis(int64_t axis) const {
     require(axis >= 0 && axis < in(0).ndim(), "an axis of its first operand");
@@ -53,6 +60,16 @@ struct Call {
   void require_lines() const {
     for (int k = 0; k < plan.inputs.size() + plan.outputs.size(); ++k) {
       require(plan.operand(k)->ndim() == 1, "one dimension");
+    }
+  }
+  void require_count(const char* what, int given, int least, int most) const {
+    const char* const plural = least == 1 ? "" : "s";
+    if (most == kAny) {
+      require(given >= least, "at least ", least, " ", what, plural, ", got ", given);
+    } else if (least == most) {
+      require(given == least, least, " ", what, plural, ", got ", given);
+    } else {
+      require(given >= least && given <= most, least, " to ", most, " ", what, "s, got ", given);
     }
   }
   /// None, or a sort of elements of so many bytes.
@@ -236,13 +253,15 @@ void check_batches(const Call& call, int operands) {
   }
 }
 
-/// Which core dimensions a loop has is compared with its signature by who verifies the program.
+/// That the core dimensions are those of the loop's signature is a part of verifying the program.
 void check_gufunc(const Call& call) {
   const int operands = call.inputs() + call.plan.outputs.size();
-  call.require(call.attr(0) == 0 || (call.attr(0) == 1 && call.inputs() == 1), "0 or 1 input less");
-  call.require(call.attr(1) >= 0 && call.attr(1) < kFailures && call.attr(3) >= 0 &&
-                   call.attr(4) >= 0 && call.attr(4) <= kMostCore,
-               "other attributes");
+  call.require(call.attr(0) == 0 || (call.attr(0) == 1 && call.inputs() == 1),
+               "attribute 0 to be 0, or 1 for a loop that changes its only input, got ",
+               call.attr(0), " (inputs: ", call.inputs(), ")");
+  call.require_between(1, 0, kFailures - 1);
+  call.require_between(3, 0, std::numeric_limits<int64_t>::max());
+  call.require_between(4, 0, kMostCore);
   if (call.attr(2)) {
     call.require(call.inputs() > 0 && call.in(0).ndim() > 0, "a matrix");
     const DType dtype = call.in(0).dtype;
@@ -318,11 +337,12 @@ void check_scatter_add(const Call& call) {
                "a row for each place");
 }
 
-/// Whether the mask has the leading extents of x.
+/// The mask has the leading extents of x, or 0 in the place of some, and so chooses nothing.
 void require_mask(const Call& call, const Tensor& mask, const Tensor& x) {
+  const auto fits = [](int64_t own, int64_t extent) { return own == extent || own == 0; };
   call.require_dtype(mask, DType::b1);
-  call.require(mask.ndim() > 0 && mask.ndim() <= x.ndim() &&
-                   std::equal(mask.shape.begin(), mask.shape.end(), x.shape.begin()),
+  call.require(mask.ndim() <= x.ndim() &&
+                   std::equal(mask.shape.begin(), mask.shape.end(), x.shape.begin(), fits),
                "a mask of the leading dimensions");
 }
 
@@ -451,11 +471,10 @@ static_assert(rows_are_in_order());
 void check_arrays(const ArrayPlan& plan) {
   const Row& row = kRows[static_cast<int>(plan.kernel) - kFirst];
   const Call call{plan};
-  call.require(plan.inputs.size() >= row.least_inputs && plan.inputs.size() <= row.most_inputs,
-               "another number of operands");
-  call.require(row.outputs == kAny ? plan.outputs.size() > 0 : plan.outputs.size() == row.outputs,
-               "another number of results");
-  call.require(plan.attr.size() >= row.least_attrs, "more attributes");
+  call.require_count("operand", plan.inputs.size(), row.least_inputs, row.most_inputs);
+  const bool is_any = row.outputs == kAny;
+  call.require_count("result", plan.outputs.size(), is_any ? 1 : row.outputs, row.outputs);
+  call.require_count("attribute", plan.attr.size(), row.least_attrs, kAny);
   row.check(call);
 }
 

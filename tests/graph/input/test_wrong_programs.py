@@ -169,3 +169,35 @@ def test_a_transform_of_no_points(check: Callable[[Program], Any]) -> None:
     text = str(traced.program).replace("c128[1]", "c128[0]")
     with pytest.raises(ValueError, match="irfft expected at least one point, got none"):
         check(Program.parse(text))
+
+
+@pytest.mark.parametrize(
+    ("made", "call", "wanted"),
+    [
+        ("f64[2,2]", "array.sort[attr=(0, 0, 1)](%0, %0)", "1 operand, got 2"),
+        (
+            "f64[2]",
+            "array.partition[attr=(0, 0, 1)](%0, %0, %0)",
+            "1 to 2 operands, got 3",
+        ),
+        (
+            "f64[2,2]",
+            "array.cumsum[kernel='accumulate', attr=(0,), loop=('add', 'dd->d')](%0)",
+            "at least 4 attributes, got 1",
+        ),
+        (
+            "f64[2,2]",
+            _inv("(0, 99, 0, 34, 1, 2, 0, 0, 2, 0, 0)"),
+            "attribute 1 from 0 to 6, got 99",
+        ),
+        (
+            "f64[2,2]",
+            _inv("(7, 1, 0, 34, 1, 2, 0, 0, 2, 0, 0)"),
+            "attribute 0 to be 0, or 1 for a loop that changes its only input, got 7",
+        ),
+    ],
+)
+def test_what_is_expected_of_an_array_kernel(made: str, call: str, wanted: str) -> None:
+    program = _program("%0: f64[2,2] cpu = parameter x", f"%1: {made} cpu = {call}")
+    with pytest.raises(ValueError, match=f" expected {wanted}"):
+        flow.graph.compile(program)

@@ -72,3 +72,37 @@ def test_transforms_of_no_points_are_zeros(name: str, shape: tuple[int, ...]) ->
             assert (found.dtype, found.shape) == (eager.dtype, eager.shape)
             assert not found.numpy().any()
         assert not eager.numpy().any()
+
+
+@pytest.mark.parametrize(
+    ("shape", "mask"),
+    [((3,), (0,)), ((3, 2), (0,)), ((3, 0), (0,)), ((3, 2), (3, 0)), ((3, 2), (0, 2))],
+)
+def test_masks_of_no_elements(shape: tuple[int, ...], mask: tuple[int, ...]) -> None:
+    chosen = np.zeros(mask, bool)
+
+    def put(x: Any, where: Any) -> Any:
+        y = flow.copy(x)
+        y[where] = 1
+        return y
+
+    x = flow.zeros(shape)
+    found = flow.jit(lambda x: x[chosen])(x)
+    assert found.shape == x[chosen].shape == np.zeros(shape)[chosen].shape
+    assert flow.jit(put)(x, flow.asarray(chosen)).tolist() == np.zeros(shape).tolist()
+
+
+def test_masks_of_no_dimensions() -> None:
+    def put(x: Any, where: Any, value: float) -> Any:
+        y = flow.copy(x)
+        y[where] = value
+        return y
+
+    run = flow.jit(put)
+    for x in (flow.full((), np.nan), flow.arange(3.0), flow.zeros((2, 2))):
+        for is_true in (True, False):
+            where = flow.tensor(is_true)
+            for _ in range(3):
+                assert run(x, where, 5.0).numpy().tobytes() == put(x, where, 5.0).numpy().tobytes()
+    guarded = flow.jit(lambda loss: put(loss, flow.isnan(loss), 0.0))
+    assert [guarded(flow.tensor(x)).item() for x in (np.nan, 3.0)] == [0, 3]
