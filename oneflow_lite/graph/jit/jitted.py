@@ -93,7 +93,7 @@ class Jitted(_C.KnownCalls):
         held: Any = getattr(owner, "__dict__", None)
         is_own = type(held) is dict
         found = held.get(self._kept_as) if is_own else self._bound.get(id(owner))
-        if found is not None and found._owner is owner:  # else it came along with a copy
+        if found is not None and found._owner is owner:  # a copy has that of its original
             return found
         static, donate = map(_without_self, (self._static, self._donated))
         options = replace(self._options, static=static, donate=donate)
