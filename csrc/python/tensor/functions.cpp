@@ -43,10 +43,12 @@ PyObject* assign_of(Arguments given) {
   Py_RETURN_NONE;
 }
 
-/// number_input(); what is no number of the dtype is an error that names the argument.
-Input named_number(PyObject* value, DType dtype, const char* op, const char* argument) {
+/// convert(value, dtype); what is no number of the dtype is an error that names the argument.
+template <typename Convert>
+auto named_number(PyObject* value, DType dtype, const char* op, const char* argument,
+                  const Convert& convert) {
   try {
-    return number_input(value, dtype);
+    return convert(value, dtype);
   } catch (const PythonErrorSet&) {
     const bool is_value = PyErr_ExceptionMatches(PyExc_ValueError);
     const bool is_type = PyErr_ExceptionMatches(PyExc_TypeError);
@@ -63,7 +65,8 @@ Input named_number(PyObject* value, DType dtype, const char* op, const char* arg
 
 PyObject* fill_of(Arguments given) {
   const Tensor& tensor = require_tensor(given[0], "fill");
-  fill(issuer(), tensor, named_number(given[1], tensor.dtype, "fill", "value"), "fill");
+  fill(issuer(), tensor, named_number(given[1], tensor.dtype, "fill", "value", number_input),
+       "fill");
   Py_RETURN_NONE;
 }
 
@@ -106,7 +109,7 @@ PyObject* reduced(Arguments given) {
   if (given[4] == Py_None) {
     return reduce_tensor(row, tensor, given[2], accumulate, nullptr, truth(given[5]));
   }
-  const Scalar initial = named_number(given[4], accumulate, name, "initial").scalar;
+  const Scalar initial = named_number(given[4], accumulate, name, "initial", to_scalar);
   return reduce_tensor(row, tensor, given[2], accumulate, &initial, truth(given[5]));
 }
 
