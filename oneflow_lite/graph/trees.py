@@ -1,7 +1,7 @@
 """Arguments and results as trees of dict, list, tuple, None and dataclasses."""
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -94,16 +94,36 @@ def fields_of(tree: Any) -> dict[str, Any]:
 
 
 def own_attributes(x: Any) -> dict[str, Any]:
-    """Return what an object's dict has, but for what is made on first use.
+    """Return what an object's dict and its slots have, but for what is made on first use.
 
     That is the value of a cached property, and a jitted method, whose name is no identifier.
     """
+    return _in_dict(x) | {name: slot.__get__(x) for name, slot in _slots(x)}
+
+
+def others_of(x: Any) -> dict[str, Any]:
+    """Return the attributes of a dataclass that are no fields of it."""
+    named = {field.name for field in fields(x)}
+    return {name: held for name, held in own_attributes(x).items() if name not in named}
+
+
+def _in_dict(x: Any) -> dict[str, Any]:
     return {
         name: held
         for name, held in getattr(x, "__dict__", {}).items()
         if not isinstance(_of_class(type(x), name), cached_property)
         and (not isinstance(held, KnownCalls) or name.isidentifier())
     }
+
+
+def _slots(x: Any) -> Iterator[tuple[str, MemberDescriptorType]]:
+    """The slots of an object that are set."""
+    for part in type(x).__mro__:
+        for name, slot in vars(part).items() if "__slots__" in vars(part) else ():
+            if isinstance(slot, MemberDescriptorType):
+                with suppress(AttributeError):  # it is not set
+                    slot.__get__(x)
+                    yield name, slot
 
 
 def _of_class(kind: type, name: str) -> Any:
@@ -118,12 +138,9 @@ def _with_fields(tree: Any, before: dict[str, Any], named: dict[str, Any], path:
         base = base.__base__
     made = base.__new__(kind)
     if hasattr(made, "__dict__"):
-        made.__dict__.update(own_attributes(tree))
-    for part in kind.__mro__:
-        for slot in vars(part).values() if "__slots__" in vars(part) else ():
-            if isinstance(slot, MemberDescriptorType):
-                with suppress(AttributeError):  # it is not set
-                    slot.__set__(made, slot.__get__(tree))
+        made.__dict__.update(_in_dict(tree))
+    for _, slot in _slots(tree):
+        slot.__set__(made, slot.__get__(tree))
     for name, x in named.items():
         if x is before[name]:
             continue

@@ -19,7 +19,9 @@ _WAY_OUT = (
     "The caller's own is not changed by a program: return the new value, or write into the tensor "
     "that was there before"
 )
-_WAY_OUT_OF_MEMOS = ". Where it is computed from the fields, a functools.cached_property keeps it"
+_WAY_OUT_OF_MEMOS = (
+    "; or, where the value is computed from the fields, make it a functools.cached_property"
+)
 _PLAIN = (bool, int, float, complex, str, bytes)
 Items = dict[str, Any]  # by the steps to them
 

@@ -19,7 +19,14 @@ from oneflow_lite.graph.arguments.parameters import Parameters
 from oneflow_lite.graph.arguments.sharing import Sharing, sharing_of
 from oneflow_lite.graph.passes.context import PassContext
 from oneflow_lite.graph.tracing import Spec
-from oneflow_lite.graph.trees import MOST_LEVELS, TooDeepError, fields_of, has_fields, visit
+from oneflow_lite.graph.trees import (
+    MOST_LEVELS,
+    TooDeepError,
+    fields_of,
+    has_fields,
+    others_of,
+    visit,
+)
 from oneflow_lite.ops.creation.data import asarray
 
 Part = tuple[Any, ...]
@@ -132,8 +139,45 @@ def _part(x: Any, brought: Brought, static: bool) -> tuple[Part, Iterator[tuple[
         return (kind, len(x)), ((f"[{i}]", item) for i, item in enumerate(x))
     if has_fields(x):
         named = fields_of(x)
-        return (kind, len(named), *named), ((f".{name}", item) for name, item in named.items())
+        held = ((name, _held(item)) for name, item in others_of(x).items())
+        part = (kind, len(named), *named, *held)
+        return part, ((f".{name}", item) for name, item in named.items())
     return _exact(x), iter(())
+
+
+class _Same:
+    """An object that is equal to itself alone, and lives as long as the key."""
+
+    __slots__ = ("held",)
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Same and other.held is self.held
+
+    def __hash__(self) -> int:
+        return id(self.held)
+
+
+_CONTAINERS = (list, tuple, set, frozenset, dict)
+_MOST_HELD = 100  # items of a container that are looked at
+
+
+def _held(x: Any) -> Part:
+    """Return what the key has of an attribute that is no field: plain values, in small containers,
+    too, and which object any other is. Tensors are watched.
+    """
+    kind = type(x)
+    if kind is Tensor:
+        return (kind,)
+    if x is None or isinstance(x, bool | int | float | complex | str | bytes | np.generic | Enum):
+        return _exact(x)
+    if kind in _CONTAINERS and len(x) <= _MOST_HELD:
+        items = (item for pair in x.items() for item in pair) if kind is dict else iter(x)
+        parts = (_Same(item) if type(item) in _CONTAINERS else _held(item) for item in items)
+        return kind, *parts
+    return kind, _Same(x)
 
 
 def _exact(x: Any) -> Part:

@@ -9,7 +9,7 @@ import numpy as np
 
 from oneflow_lite._C import Executable, Tensor
 from oneflow_lite.graph.tracing import NumberResult, Result
-from oneflow_lite.graph.trees import fields_of, has_fields, mapped, visit
+from oneflow_lite.graph.trees import fields_of, has_fields, mapped, others_of, visit
 
 Pattern = tuple[Any, ...]
 
@@ -30,7 +30,7 @@ def patterns_of(
     ------
     UnknownKindError
         Among them is an array of a class that is derived from NumPy's, or a dataclass with a field
-        that is not set.
+        that is not set, or with an attribute that is no field.
     """
     tensors: dict[int, int] = {}
     numbers = 0
@@ -56,7 +56,7 @@ def patterns_of(
             return "sequence", kind, tuple(pattern(item, is_static) for item in x)
         elif has_fields(x):
             names = [field.name for field in fields(x)]
-            if len(fields_of(x)) < len(names):
+            if len(fields_of(x)) < len(names) or others_of(x):
                 raise UnknownKindError
         else:
             return "value", x

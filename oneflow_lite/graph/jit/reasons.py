@@ -1,6 +1,7 @@
 """Why a function was traced again, in words."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from oneflow_lite._C import Device
 from oneflow_lite.graph.arguments.parameters import Parameters
@@ -45,6 +46,9 @@ def _described(path: str, before: Part | None, now: Part | None) -> str:
     if before is None or now is None:
         return f"{path} {'is new' if before is None else 'is gone'}"
     if not (_is_tensor(before) and _is_tensor(now)):
+        for one, other in zip(before[1:], now[1:], strict=False):
+            if one != other and _is_attribute(one) and _is_attribute(other):
+                return f"{path}.{other[0]} is another one"
         return f"{path} {_shown(before)} -> {_shown(now)}"
     for field, one, other in zip(_FIELDS, before, now, strict=False):
         if one == other:
@@ -56,6 +60,11 @@ def _described(path: str, before: Part | None, now: Part | None) -> str:
             return f"{path}.{field}[{d}] {one[d]} -> {other[d]}"
         return f"{path}.{field} {one} -> {other}"
     return f"{path} {_shown(before)} -> {_shown(now)}"  # an array and a tensor
+
+
+def _is_attribute(item: Any) -> bool:
+    """Tell whether an item of a part is an attribute that is no field."""
+    return isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)
 
 
 def _is_tensor(part: Part) -> bool:

@@ -204,3 +204,56 @@ def test_a_field_that_is_a_property_without_a_setter() -> None:
     wanted = r"\[<lambda>\] rate\.value: expected a field that can be set, got a property of Rate"
     with pytest.raises(TypeError, match=wanted):
         f(x, Rate(flow.ones(2)))
+
+
+@dataclass
+class Holder:
+    __slots__ = ("a", "factor")
+    a: Any
+
+
+class Kept:
+    """Which object it is, is all that is known of it."""
+
+    def __init__(self, factor: int) -> None:
+        self.factor = factor
+
+
+ATTRIBUTES: dict[str, tuple[Any, Any]] = {
+    "a number": (2, 3),
+    "another kind of number": (2, 2.5),
+    "a NumPy array": (np.float64(2), np.array([1.0, 3.0])),
+    "a list": ([2], [3]),
+    "a dict": ({0: 2}, {0: 3}),
+    "a list of lists": ([[2]], [[3]]),
+    "an object": (Kept(2), Kept(3)),
+    "nothing": (None, 3),
+}
+
+
+def value_of(held: Any) -> Any:
+    while isinstance(held, list | dict | Kept):
+        held = held.factor if isinstance(held, Kept) else held[0]
+    return 1 if held is None else held
+
+
+@pytest.mark.parametrize("kind", [Counted, Holder])
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_values_of_attributes_that_are_no_fields_count(kind: Any, name: str) -> None:
+    run = flow.jit(lambda x: x.a * value_of(x.factor))
+    tensor = flow.tensor([1.0, 2.0])
+    for held in ATTRIBUTES[name] * 2:
+        x = kind(tensor)
+        x.factor = held
+        np.testing.assert_array_equal(run(x).numpy(), tensor.numpy() * value_of(held))
+    assert run.report()["traces"] == 2
+    assert run.explain()[1].startswith("x.factor is another one (")
+
+
+def test_equal_attributes_share_a_program() -> None:
+    run = flow.jit(lambda x: x.a * x.factor[0])
+    for _ in range(3):
+        x: Any = Counted(flow.ones(2))
+        x.factor = [2, "a", None]
+        run(x)
+    assert run.report()["traces"] == 1
