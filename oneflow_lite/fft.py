@@ -341,11 +341,11 @@ def _transform(
     op: str, ufunc: np.ufunc, x: Tensor, points: int, size: int, axis: int, norm: str | None
 ) -> Tensor:
     """``size`` results of a transform of ``points``, by the loop that NumPy takes."""
-    ready = _prepared(op, ufunc, x.shape, x.dtype, points, size, axis, norm)
     if x.shape[axis] == 0:  # the loops read the first point, and may compute in the operand
         shape = list(x.shape)
-        shape[axis] = size
-        return full(shape, 0, ready.dtype, device=x.device)
+        shape[axis] = 1
+        x = full(shape, 0, x.dtype, device=x.device)
+    ready = _prepared(op, ufunc, x.shape, x.dtype, points, size, axis, norm)
     call, order = ready.call, ready.order
     wanted, real = call.dtypes_in
     factor = full((), ready.factor, real, device=x.device)

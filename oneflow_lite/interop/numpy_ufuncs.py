@@ -174,7 +174,7 @@ def _cast(
 def _cast_number(x: Any, wanted: Any) -> Any:
     """A number of Python as an array; an integer that does not fit is an OverflowError."""
     if isinstance(x, int):
-        return np.array(x, wanted)
+        return np.array(x, np.int64 if wanted.kind == "b" else wanted).astype(wanted)
     if isinstance(x, complex) and wanted.kind not in "bc":
         if x.imag:
             raise TypeError(f"[ufunc] cannot cast the complex number {x} to {wanted}")

@@ -284,6 +284,8 @@ def round(x: Any, /, decimals: int = 0, out: Any = None) -> Tensor:
         for part in (rounded.real, rounded.imag):
             round(part, digits, out=part)
     else:
+        if not -(2**31) <= digits < 2**31:
+            raise OverflowError(f"[round] decimals: expected an integer of 32 bits, got {digits}")
         power = builtins.abs(digits)
         scale = 10.0**power if power <= 308 else math.inf  # the result is then NaN, as NumPy's
         up, down = (multiply, divide) if digits > 0 else (divide, multiply)

@@ -42,3 +42,12 @@ def test_lengths_of_tensors_without_dimensions(device: flow.Device) -> None:
         len(x)
     with pytest.raises(TypeError, match=r"\[iter\] expected a dimension, got a 0-d tensor"):
         iter(x)
+
+
+def test_integers_beyond_those_of_numpy() -> None:
+    x = flow.ones(1)
+    assert np.isnan(flow.round(x, 400).item())
+    with pytest.raises(OverflowError, match=r"\[round\] decimals: expected an integer of 32 bits"):
+        flow.round(x, 2**31)
+    with pytest.raises(OverflowError):
+        np.add(x, 2**70, dtype="?", casting="unsafe")

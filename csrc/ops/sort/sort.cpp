@@ -1,6 +1,6 @@
 // Sorting of values. NumPy's own sorts, vectorized and not stable, do the numbers of two bytes and
-// more, and the keys of floats of two bytes; where equal elements can be told apart (signed zeros,
-// NaN) their order is restored from the input.
+// more, but for floats of two bytes: integer keys of these are sorted, and many are counted. Where
+// equal elements can be told apart (signed zeros, NaN) their order is restored from the input.
 #include <algorithm>
 #include <array>
 
@@ -56,7 +56,7 @@ void sort_complex(const Source& from, const Loop& sort_uint64, T* out) {
   }
 }
 
-/// From so many elements on, numbers of two bytes are counted.
+/// From so many elements on, the keys are counted.
 constexpr int64_t kManyCounted = 8192;
 
 /// Sorts keys of two bytes in place.

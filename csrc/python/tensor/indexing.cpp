@@ -64,8 +64,9 @@ void assign_selected(const Selection& selection, PyObject* value, bool is_whole,
     return scatter(issuer(), op, selection, to_scalar(value, dtype));
   }
   const Tensor source = value_tensor(value, selection.x, op);
-  if (is_whole && selection.mask && selection.x.ndim() == selection.mask->ndim() &&
-      source.ndim() > 1) {
+  const bool is_mask = is_whole && selection.mask && selection.x.ndim() == selection.mask->ndim() &&
+                       element_count(selection.x.shape) == element_count(selection.mask->shape);
+  if (is_mask && source.ndim() > 1) {
     fail(ErrorKind::type, "[", op, "] expected values of at most one dimension for a mask, got ",
          shape_str(source.shape));
   }

@@ -40,8 +40,8 @@ def repeat(x: Any, /, repeats: Any, axis: int | None = None) -> Tensor:
     if axis is None or is_number_along(given, axis):
         given, axis = _C.reshape(given, (-1,), None), 0
     (along,) = normalize_axes(operator.index(axis), given.ndim, "repeat")
-    if type(repeats) is int and _is_zero(given.shape[along]):
-        return _repeated(given, 1, along)  # NumPy takes any number of times then
+    if type(repeats) is int and -(2**63) <= repeats < 2**63 and _is_zero(given.shape[along]):
+        return _repeated(given, 1, along)  # NumPy takes any number of times that int64 holds
     if type(repeats) is int and repeats >= 0:
         return _repeated(given, repeats, along)
     counts = _counts(repeats, given.shape[along])

@@ -71,7 +71,8 @@ def _lanes(
             f"[{op}] axis {axis} is out of bounds for {given.ndim} dimensions"
         )
     size = given.size if axis is None else given.shape[axis]
-    is_empty = type(kth) is int and has_none((size,))  # NumPy does not look at the place then
+    # NumPy does not look at the places then.
+    is_empty = has_none(given.shape) and host_array(kth, op).dtype.kind in "iu"
     is_one = type(kth) is int and -size <= kth < size
     counted = [] if is_empty else [kth % size] if is_one else _places(op, kth, size)
     if axis is None:

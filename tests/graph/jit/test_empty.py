@@ -74,6 +74,14 @@ def test_transforms_of_no_points_are_zeros(name: str, shape: tuple[int, ...]) ->
         assert not eager.numpy().any()
 
 
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "ihfft", "irfft", "hfft"])
+def test_transforms_of_no_points_have_the_bits_of_one_zero(name: str) -> None:
+    for n in (7, 8, 16):
+        found = getattr(flow.fft, name)(flow.zeros(0), n)
+        expected = getattr(np.fft, name)(np.zeros(1), n)
+        assert found.numpy().tobytes() == expected.tobytes()
+
+
 @pytest.mark.parametrize(
     ("shape", "mask"),
     [((3,), (0,)), ((3, 2), (0,)), ((3, 0), (0,)), ((3, 2), (3, 0)), ((3, 2), (0, 2))],

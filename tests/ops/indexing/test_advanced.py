@@ -448,3 +448,10 @@ def test_threads_share_what_they_index(device: flow.Device) -> None:
         expected[key] = x[key] + 19
         expected[x > 1] = number
         same(expected, mine)
+
+
+def test_a_mask_without_elements_takes_values_of_any_dimensions(device: flow.Device) -> None:
+    t = flow.ones((3, 4), device=device)
+    for shape in ((0, 4), (3, 0), (0, 0)):
+        t[np.zeros(shape, bool)] = [[1.0]]
+    assert t.tolist() == [[1.0] * 4] * 3

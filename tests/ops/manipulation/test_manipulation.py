@@ -417,3 +417,10 @@ def test_nothing_is_repeated_any_number_of_times(device: flow.Device) -> None:
         for times in (0, 3, 2**62, -1):
             same(np.repeat(x, times, axis), flow.repeat(t, times, axis))
     same(np.tile(np.zeros(0), 2**62), flow.tile(flow.zeros(0, device=device), 2**62))
+
+
+def test_repeats_of_nothing_are_an_int64(device: flow.Device) -> None:
+    x = flow.zeros(0, device=device)
+    assert flow.repeat(x, 2**62).shape == (0,)
+    with pytest.raises(OverflowError):
+        flow.repeat(x, 2**63)

@@ -206,3 +206,12 @@ def test_keys_without_dimensions(device: flow.Device) -> None:
     t = flow.tensor(3.0, device=device)
     for keys in ([t], [t, t]):
         same(np.asarray(np.lexsort([x.numpy() for x in keys])), flow.lexsort(keys))
+
+
+def test_places_in_nothing_are_not_looked_at(device: flow.Device) -> None:
+    for shape, kth, axis in (((0,), [5], -1), ((0, 3), np.int64(3), 0), ((0, 3), 5, 1)):
+        x = flow.zeros(shape, device=device)
+        assert flow.partition(x, kth, axis=axis).shape == shape
+        assert flow.argpartition(x, kth, axis=axis).shape == shape
+    with pytest.raises(TypeError, match="expected kth to be integers"):
+        flow.partition(flow.zeros(0, device=device), 0.5)
