@@ -55,8 +55,8 @@ enum class FloatFunction : uint8_t {
 };
 inline constexpr int kFloatFunctions = static_cast<int>(FloatFunction::none);
 
-/// What loops of our own compute of floats and integers; those from `less` on give truths. See
-/// elementwise/arithmetic/.
+/// Operations of floats and integers that have loops of our own; those from `less` on give truths.
+/// See elementwise/arithmetic/.
 enum class Arithmetic : uint8_t {
   add,
   subtract,

@@ -10,7 +10,7 @@ import oneflow_lite as flow
 from oneflow_lite.distributed import placement, sbp
 from tests.support.distributed.programs import on_ranks
 
-# What each of two ranks has; their sum has another value in int8, and as a bool.
+# The parts of two ranks. Their sum has another value in int8, and as a bool.
 PARTS = {
     "int8": np.array([[127, 100], [1, 100]], "int8"),
     "uint8": np.array([[200, 1], [100, 2]], "uint8"),

@@ -120,7 +120,7 @@ struct HelperPool::Shared {
   std::atomic<int> vigils{0};       // a hint: how long to stay awake; orders nothing
   std::atomic<bool> in_use{false};  // by the one caller that has helpers
   std::atomic<int> standing_by{0};
-  std::atomic<uint64_t> stands{0};    // of all that began to stand by; a hint: orders nothing
+  std::atomic<uint64_t> stands{0};    // calls of stand_by() so far; a hint: orders nothing
   std::atomic<bool> is_ready{false};  // a hint: one is awake or called; orders nothing
   std::mutex mutex;  // guards the fields below; what is atomic is also read without it
   std::condition_variable left;
@@ -227,9 +227,9 @@ void HelperPool::Shared::wake(int helpers, std::unique_lock<std::mutex> lock) {
   }
 }
 
-// A thread that issues work to a worker, and then waits for it, often gets there before the helper
-// that the worker has woken: it stands by in the helper's place, and keeps the core for which the
-// helper was woken. So the helper may be late, and no other process is the reason.
+// A worker may wake a helper just before the thread that has issued the work begins to wait. That
+// thread then stands by in the helper's place, and keeps the core for which the helper was woken.
+// So the helper may be late without another process being the reason.
 void HelperPool::Shared::Sleeper::sleep(Shared& shared) {
   std::unique_lock<std::mutex> lock(mutex_);
   placement_.asleep();

@@ -1,5 +1,4 @@
-// What the kernels of arrays take. Calls of programs are read from text, so each is looked at
-// before it is made again.
+// Checks of calls of array kernels, before a program makes them again: its text may say anything.
 #pragma once
 
 #include "tensor/plan.h"

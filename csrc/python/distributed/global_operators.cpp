@@ -222,8 +222,9 @@ bool is_complex(ops::TypeCode code) {
   return info(static_cast<DType>(code)).kind == DTypeKind::complex;
 }
 
-/// What holds of the partial sums among these operands. A part that is cast before it is added is
-/// not rounded, wrapped or cut to a bool as the sum is; so all of them have the result's dtype.
+/// Whether the operation may be done on each part of a partial sum. A part that is cast before it
+/// is added is not rounded, wrapped or cut to a bool as the sum is. So partial sums must have the
+/// result's dtype.
 ops::Linear linear_for(const OpObject* row, PyObject* const* operands, int count) {
   const ops::Linear linear = row ? row->op->linear : ops::Linear::none;
   if (linear == ops::Linear::none || std::none_of(operands, operands + count, is_partial_sum)) {

@@ -91,8 +91,8 @@ DType instead_of_bfloat16(const ops::TypeCode* codes, int count) {
   return has(DType::f16, codes, count) ? DType::f32 : DType::f16;
 }
 
-/// What resolve_dtypes() of a ufunc answers; null where it finds no loop. `result`: the dtype that
-/// the loop must give, to which the operands cast safely; null: any.
+/// The answer of a ufunc's resolve_dtypes(); null where it finds no loop. The loop must give the
+/// dtype `result`, to which the operands cast safely; null: any dtype.
 Reference resolved_types(PyObject* ufunc, PyObject* types, PyObject* result) {
   const Reference method(checked(PyObject_GetAttrString(ufunc, "resolve_dtypes")));
   const Reference positional(checked(PyTuple_Pack(1, types)));

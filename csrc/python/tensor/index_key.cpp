@@ -117,11 +117,15 @@ ArrayKey convert_key(PyObject* key, const char* op, bool each) {
 
 /// An integer of uint64 that int64 does not hold becomes one that no axis has.
 Tensor without_wrap(const Tensor& x) {
-  const Reference numpy(checked(PyImport_ImportModule("numpy")));
-  const Reference ufunc(checked(PyObject_GetAttrString(numpy.get(), "minimum")));
+  static const OpObject* minimum = nullptr;  // with the GIL; rows live as long as the process
+  if (!minimum) {
+    const Reference numpy(checked(PyImport_ImportModule("numpy")));
+    const Reference ufunc(checked(PyObject_GetAttrString(numpy.get(), "minimum")));
+    minimum = op_of_ufunc(ufunc.get());
+  }
   const Reference given(wrap(Tensor(x))), most(checked(PyLong_FromLongLong(INT64_MAX)));
   PyObject* operands[] = {given.get(), most.get()};
-  const Reference lower(checked(call_op(*op_of_ufunc(ufunc.get()), operands, 2, false)));
+  const Reference lower(checked(call_op(*minimum, operands, 2, false)));
   return tensor_of(lower.get());
 }
 

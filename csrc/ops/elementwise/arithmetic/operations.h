@@ -18,10 +18,13 @@ constexpr bool kIsSigned = std::is_signed_v<T>;
 template <typename T>
 constexpr bool kMultiplies = kIsFloat<T> || sizeof(T) == 2 || sizeof(T) == 4;
 
-struct Add {
-  static constexpr int kInputs = 2;
-  static constexpr bool kOfNans = true;
-  static constexpr bool kOfSigns = false;
+template <int inputs, bool of_nans = false, bool of_signs = false>
+struct Traits {
+  static constexpr int kInputs = inputs;
+  static constexpr bool kOfNans = of_nans, kOfSigns = of_signs;
+};
+
+struct Add : Traits<2, true> {
   template <typename T>
   static constexpr bool kHas = true;
   template <typename W>
@@ -31,10 +34,7 @@ struct Add {
   }
 };
 
-struct Subtract {
-  static constexpr int kInputs = 2;
-  static constexpr bool kOfNans = true;
-  static constexpr bool kOfSigns = false;
+struct Subtract : Traits<2, true> {
   template <typename T>
   static constexpr bool kHas = true;
   template <typename W>
@@ -44,10 +44,7 @@ struct Subtract {
   }
 };
 
-struct Multiply {
-  static constexpr int kInputs = 2;
-  static constexpr bool kOfNans = true;
-  static constexpr bool kOfSigns = false;
+struct Multiply : Traits<2, true> {
   template <typename T>
   static constexpr bool kHas = kMultiplies<T>;
   template <typename W>
@@ -57,10 +54,7 @@ struct Multiply {
   }
 };
 
-struct Divide {
-  static constexpr int kInputs = 2;
-  static constexpr bool kOfNans = true;
-  static constexpr bool kOfSigns = false;
+struct Divide : Traits<2, true> {
   template <typename T>
   static constexpr bool kHas = kIsFloat<T>;
   template <typename W>
@@ -69,10 +63,7 @@ struct Divide {
   }
 };
 
-struct Sqrt {
-  static constexpr int kInputs = 1;
-  static constexpr bool kOfNans = false;
-  static constexpr bool kOfSigns = false;
+struct Sqrt : Traits<1> {
   template <typename T>
   static constexpr bool kHas = kIsFloat<T>;
   template <typename W>
@@ -81,10 +72,7 @@ struct Sqrt {
   }
 };
 
-struct Square {
-  static constexpr int kInputs = 1;
-  static constexpr bool kOfNans = false;
-  static constexpr bool kOfSigns = false;
+struct Square : Traits<1> {
   template <typename T>
   static constexpr bool kHas = kMultiplies<T>;
   template <typename W>
@@ -94,10 +82,7 @@ struct Square {
   }
 };
 
-struct Reciprocal {
-  static constexpr int kInputs = 1;
-  static constexpr bool kOfNans = false;
-  static constexpr bool kOfSigns = false;
+struct Reciprocal : Traits<1> {
   template <typename T>
   static constexpr bool kHas = kIsFloat<T>;
   template <typename W>
@@ -106,10 +91,7 @@ struct Reciprocal {
   }
 };
 
-struct Negative {
-  static constexpr int kInputs = 1;
-  static constexpr bool kOfNans = false;
-  static constexpr bool kOfSigns = false;
+struct Negative : Traits<1> {
   template <typename T>
   static constexpr bool kHas = true;
   template <typename W>
@@ -123,10 +105,7 @@ struct Negative {
   }
 };
 
-struct Absolute {
-  static constexpr int kInputs = 1;
-  static constexpr bool kOfNans = false;
-  static constexpr bool kOfSigns = true;
+struct Absolute : Traits<1, false, true> {
   template <typename T>
   static constexpr bool kHas = kIsSigned<T>;
   template <typename W>
@@ -142,10 +121,7 @@ struct Absolute {
 };
 
 template <int kMode>
-struct Round {
-  static constexpr int kInputs = 1;
-  static constexpr bool kOfNans = false;
-  static constexpr bool kOfSigns = false;
+struct Round : Traits<1> {
   template <typename T>
   static constexpr bool kHas = kIsFloat<T>;
   template <typename W>
@@ -154,10 +130,7 @@ struct Round {
   }
 };
 
-struct Maximum {
-  static constexpr int kInputs = 2;
-  static constexpr bool kOfNans = false;
-  static constexpr bool kOfSigns = true;
+struct Maximum : Traits<2, false, true> {
   template <typename T>
   static constexpr bool kHas = !kIsFloat<T>;
   template <typename W>
@@ -166,10 +139,7 @@ struct Maximum {
   }
 };
 
-struct Minimum {
-  static constexpr int kInputs = 2;
-  static constexpr bool kOfNans = false;
-  static constexpr bool kOfSigns = true;
+struct Minimum : Traits<2, false, true> {
   template <typename T>
   static constexpr bool kHas = !kIsFloat<T>;
   template <typename W>
@@ -178,10 +148,7 @@ struct Minimum {
   }
 };
 
-struct And {
-  static constexpr int kInputs = 2;
-  static constexpr bool kOfNans = false;
-  static constexpr bool kOfSigns = false;
+struct And : Traits<2> {
   template <typename T>
   static constexpr bool kHas = !kIsFloat<T>;
   template <typename W>
@@ -190,10 +157,7 @@ struct And {
   }
 };
 
-struct Or {
-  static constexpr int kInputs = 2;
-  static constexpr bool kOfNans = false;
-  static constexpr bool kOfSigns = false;
+struct Or : Traits<2> {
   template <typename T>
   static constexpr bool kHas = !kIsFloat<T>;
   template <typename W>
@@ -202,10 +166,7 @@ struct Or {
   }
 };
 
-struct Xor {
-  static constexpr int kInputs = 2;
-  static constexpr bool kOfNans = false;
-  static constexpr bool kOfSigns = false;
+struct Xor : Traits<2> {
   template <typename T>
   static constexpr bool kHas = !kIsFloat<T>;
   template <typename W>
@@ -214,10 +175,7 @@ struct Xor {
   }
 };
 
-struct Invert {
-  static constexpr int kInputs = 1;
-  static constexpr bool kOfNans = false;
-  static constexpr bool kOfSigns = false;
+struct Invert : Traits<1> {
   template <typename T>
   static constexpr bool kHas = !kIsFloat<T>;
   template <typename W>

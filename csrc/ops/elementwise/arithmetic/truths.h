@@ -8,90 +8,70 @@ namespace ofl::ops::arithmetic {
 
 namespace {
 
-struct Less {
-  static constexpr int kInputs = 2;
-  static constexpr bool kOfSigns = true;
+struct Less : Traits<2, false, true> {
   template <typename W>
   static OFL_INLINE auto of(typename W::V a, typename W::V b) {
     return a < b;
   }
 };
 
-struct LessEqual {
-  static constexpr int kInputs = 2;
-  static constexpr bool kOfSigns = true;
+struct LessEqual : Traits<2, false, true> {
   template <typename W>
   static OFL_INLINE auto of(typename W::V a, typename W::V b) {
     return a <= b;
   }
 };
 
-struct Equal {
-  static constexpr int kInputs = 2;
-  static constexpr bool kOfSigns = false;
+struct Equal : Traits<2> {
   template <typename W>
   static OFL_INLINE auto of(typename W::V a, typename W::V b) {
     return a == b;
   }
 };
 
-struct NotEqual {
-  static constexpr int kInputs = 2;
-  static constexpr bool kOfSigns = false;
+struct NotEqual : Traits<2> {
   template <typename W>
   static OFL_INLINE auto of(typename W::V a, typename W::V b) {
     return a != b;
   }
 };
 
-struct Greater {
-  static constexpr int kInputs = 2;
-  static constexpr bool kOfSigns = true;
+struct Greater : Traits<2, false, true> {
   template <typename W>
   static OFL_INLINE auto of(typename W::V a, typename W::V b) {
     return a > b;
   }
 };
 
-struct GreaterEqual {
-  static constexpr int kInputs = 2;
-  static constexpr bool kOfSigns = true;
+struct GreaterEqual : Traits<2, false, true> {
   template <typename W>
   static OFL_INLINE auto of(typename W::V a, typename W::V b) {
     return a >= b;
   }
 };
 
-struct LogicalAnd {
-  static constexpr int kInputs = 2;
-  static constexpr bool kOfSigns = false;
+struct LogicalAnd : Traits<2> {
   template <typename W>
   static OFL_INLINE auto of(typename W::V a, typename W::V b) {
     return (a != 0) & (b != 0);
   }
 };
 
-struct LogicalOr {
-  static constexpr int kInputs = 2;
-  static constexpr bool kOfSigns = false;
+struct LogicalOr : Traits<2> {
   template <typename W>
   static OFL_INLINE auto of(typename W::V a, typename W::V b) {
     return (a != 0) | (b != 0);
   }
 };
 
-struct LogicalXor {
-  static constexpr int kInputs = 2;
-  static constexpr bool kOfSigns = false;
+struct LogicalXor : Traits<2> {
   template <typename W>
   static OFL_INLINE auto of(typename W::V a, typename W::V b) {
     return (a != 0) ^ (b != 0);
   }
 };
 
-struct LogicalNot {
-  static constexpr int kInputs = 1;
-  static constexpr bool kOfSigns = false;
+struct LogicalNot : Traits<1> {
   template <typename W>
   static OFL_INLINE auto of(typename W::V x) {
     return x == 0;

@@ -25,7 +25,7 @@ struct WordOf<8> {
   using Word = uint64_t;
 };
 
-/// What the operators do not say of vectors of kBytes.
+/// Operations of vectors of kBytes for which the language has no operator.
 template <int kBytes>
 struct Instructions;
 
