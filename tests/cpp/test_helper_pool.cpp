@@ -1,5 +1,6 @@
 // Properties of the helper pool: every chunk once, errors, several callers, resizing, ends. Run
 // plain, and under ThreadSanitizer and AddressSanitizer.
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,6 +43,25 @@ void test_every_chunk_once() {
     for (int round = 0; round < 300; ++round) ok = ok && every_chunk_once(pool, round % 17);
     CHECK(ok);
     CHECK(every_chunk_once(pool, 10'000));
+  }
+}
+
+/// The caller sleeps for helpers that need longer for their last chunks, and wakes on a core of its
+/// own. After that it may run where it could before.
+void test_the_caller_sleeps_for_the_last_chunk() {
+  cpu_set_t before, after;
+  CHECK(sched_getaffinity(0, sizeof before, &before) == 0);
+  HelperPool pool(3);
+  const std::thread::id caller = std::this_thread::get_id();
+  for (int round = 0; round < 20; ++round) {
+    std::vector<int> seen(kChunks, 0);
+    pool.parallel_for(kChunks, [&](int64_t i) {
+      const auto longer = std::chrono::microseconds(i == kChunks - 1 ? 5'000 : 100);
+      std::this_thread::sleep_for(std::this_thread::get_id() == caller ? longer / 10 : longer);
+      ++seen[i];
+    });
+    CHECK(seen == std::vector<int>(kChunks, 1));
+    CHECK(sched_getaffinity(0, sizeof after, &after) == 0 && CPU_EQUAL(&before, &after));
   }
 }
 
@@ -435,6 +455,7 @@ int main() {
   using namespace ofl::ep;
   test_every_chunk_once();
   test_every_part_once();
+  test_the_caller_sleeps_for_the_last_chunk();
   test_results_are_visible();
   test_sizes_change();
   test_errors();

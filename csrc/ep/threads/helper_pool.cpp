@@ -26,6 +26,8 @@ constexpr std::chrono::nanoseconds kAwake{HelperPool::kAwakeNs}, kVigil{2'000'00
 constexpr int64_t kWorthWaking = 12;   // usual chunks: to wake a thread costs the time of some
 constexpr int64_t kAssistChunks = 50;  // by who must look after something else, too
 constexpr int64_t kUsualChunkNs = 10'000;
+/// The caller looks no longer than this for helpers that are at their last chunks.
+constexpr int64_t kLongestChunkNs = 1'000'000;
 constexpr int kRoused = 3;  // each costs the caller a call of the system
 /// A helper that needs so many times as long for its last chunk as the others took has lost its
 /// core.
@@ -124,6 +126,7 @@ struct HelperPool::Shared {
   std::atomic<bool> is_ready{false};  // a hint: one is awake or called; orders nothing
   std::mutex mutex;  // guards the fields below; what is atomic is also read without it
   std::condition_variable left;
+  Placement* sleeping_caller = nullptr;  // sleeps until all helpers have left
   std::atomic<Job*> job{nullptr};
   std::atomic<uint64_t> offers{0};               // grows with each job
   std::atomic<int> inside{0};                    // helpers at the job
@@ -262,10 +265,14 @@ HelperPool::Job* HelperPool::Shared::join() {
   return offered;
 }
 
-/// The last to leave wakes the caller, who is not between its look and its sleep.
+/// The last to leave wakes the caller, who is not between its look and its sleep. It keeps its core,
+/// as it looks for the next job. So the caller wakes on another one.
 void HelperPool::Shared::leave() {
   if (inside.fetch_sub(1, std::memory_order_release) > 1) return;
-  hold();
+  {
+    const std::unique_lock<std::mutex> lock = hold();
+    if (sleeping_caller && !crowding.is_crowded()) sleeping_caller->elsewhere();
+  }
   left.notify_all();
 }
 
@@ -339,9 +346,15 @@ void HelperPool::withdraw(int helpers, int64_t usual_ns) {
   }
   const auto all_left = [&] { return shared.inside.load(std::memory_order_acquire) == 0; };
   const int64_t begin = now_ns();
-  if (!spin_until(all_left)) {
+  const std::chrono::nanoseconds last_chunk(std::min(usual_ns, kLongestChunkNs));
+  if (!spin_until(all_left, [&] { return kSpin + last_chunk; })) {
     std::unique_lock<std::mutex> lock = shared.hold();
+    Placement placement;
+    placement.asleep();
+    shared.sleeping_caller = &placement;
     shared.left.wait(lock, all_left);
+    shared.sleeping_caller = nullptr;
+    placement.awake();
   }
   const int64_t end = now_ns();
   if (end - begin > std::max(kLateChunks * usual_ns, Crowding::kLateNs)) {
