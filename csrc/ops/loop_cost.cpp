@@ -20,11 +20,20 @@ void fill_sample(DType dtype, double sample, char* to) {
                                    static_cast<int64_t>(size_of(dtype)), kElements);
 }
 
-}  // namespace
-
-double measure_cost(const Resolution& resolution, int inputs, double sample) {
+/// At least: what an element costs to come and go.
+double memory_cost(const Resolution& resolution, int inputs) {
   size_t bytes = size_of(resolution.out);
   for (int k = 0; k < inputs; ++k) bytes += size_of(resolution.in[k]);
+  return kByteCost * static_cast<double>(bytes);
+}
+
+}  // namespace
+
+bool waits_for_memory(const Resolution& resolution, int inputs) {
+  return resolution.cost <= memory_cost(resolution, inputs);
+}
+
+double measure_cost(const Resolution& resolution, int inputs, double sample) {
   char* data[kMaxOperands];
   intptr_t steps[kMaxOperands];
   for (int k = 0; k <= inputs; ++k) {
@@ -32,6 +41,7 @@ double measure_cost(const Resolution& resolution, int inputs, double sample) {
     data[k] = thread_scratch().bytes + k * kBlockBytes;
     steps[k] = static_cast<intptr_t>(size_of(dtype));
     if (k < inputs) fill_sample(dtype, sample, data[k]);
+    if (inputs == 3 && k > 0 && k < inputs) steps[k] = 0;  // of clip: bounds are numbers, as a rule
   }
   double best = 0;
   for (int i = 0; i <= kRuns; ++i) {  // the first one warms up
@@ -43,7 +53,7 @@ double measure_cost(const Resolution& resolution, int inputs, double sample) {
     const std::chrono::duration<double, std::nano> taken = std::chrono::steady_clock::now() - begin;
     if (i == 1 || (i > 1 && taken.count() < best)) best = taken.count();
   }
-  return std::max(best / kElements / kAdditionNs, kByteCost * static_cast<double>(bytes));
+  return std::max(best / kElements / kAdditionNs, memory_cost(resolution, inputs));
 }
 
 }  // namespace ofl::ops

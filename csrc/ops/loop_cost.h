@@ -11,4 +11,7 @@ namespace ofl::ops {
 /// one, in float32 additions. Takes some microseconds, once for each loop.
 double measure_cost(const Resolution& resolution, int inputs, double sample);
 
+/// The cost is that of memory, not of the loop: where the operands are in a cache, it takes less.
+bool waits_for_memory(const Resolution& resolution, int inputs);
+
 }  // namespace ofl::ops

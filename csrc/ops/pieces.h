@@ -40,6 +40,9 @@ Piecewise fill_pieces(const LoopArgs& args);
 /// Writes what every block has of a repeated input: repeated_bytes() of them.
 void lay_out_repeated(const LoopArgs& args, const Piecewise& whole, int k, char* to);
 int64_t repeated_bytes(const LoopArgs& args, int k);
+/// Whether a piece of so many elements, of one row of steps, is one call of the loop, once repeated
+/// inputs are laid out; `steps` between elements.
+bool is_one_call(const LoopArgs& args, const Piecewise& whole, int64_t elements, intptr_t* steps);
 
 /// Float32 additions in a piece: some 20 us. Waking a helper costs as much, so less than four
 /// pieces are not worth it.

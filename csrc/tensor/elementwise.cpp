@@ -400,7 +400,7 @@ bool stays_here(vm::VirtualMachine& machine, const Tensor& result, double work,
                 vm::PacedCall& paced) {
   if (!result.storage->on_host()) return false;
   if (machine.is_small(work)) return true;
-  const vm::Company company = fusion_pays(machine.options(), result.size(), size_of(result.dtype))
+  const vm::Company company = fusion_pays(machine.options(), result.storage->bytes())
                                   ? vm::Company::joinable
                                   : vm::Company::alone;
   return machine.stays_here(work, company, paced, true);

@@ -68,9 +68,10 @@ class VirtualMachine {
   void barrier(SiteId site);
 
   // --- see SmallWork
+  bool is_tiny(double cost) const { return small_work_.is_tiny(cost); }
   bool is_small(double cost) const { return small_work_.is_small(cost); }
-  bool stays_here(double cost, Company company, PacedCall& call, bool by_parts = false) {
-    return small_work_.stays_here(cost, company, call, by_parts);
+  bool stays_here(Work work, Company company, PacedCall& call, bool by_parts = false) {
+    return small_work_.stays_here(work, company, call, by_parts);
   }
   void note_look() { small_work_.note_look(); }
   void note_handed_over() { small_work_.note_handed_over(); }

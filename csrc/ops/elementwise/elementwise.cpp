@@ -365,6 +365,16 @@ void lay_out_repeated(const LoopArgs& args, const Piecewise& whole, int k, char*
   BlockRunner(args, whole).lay_out(k, to);
 }
 
+bool is_one_call(const LoopArgs& args, const Piecewise& whole, int64_t elements, intptr_t* steps) {
+  if (!whole.laid_out || elements > block_elements(args)) return false;
+  for (int k = 0; k < args.iteration.operands; ++k) {
+    const bool is_single = whole.buffering.is_single(k);
+    if (whole.buffered[k] || whole.repeated[k] == is_single) return false;
+    steps[k] = is_single ? memory_step(args, k) : static_cast<int64_t>(size_of(args.dtype[k]));
+  }
+  return true;
+}
+
 bool is_one_call(const LoopArgs& args) {
   bool buffered[kMaxOperands];
   return args.iteration.ndim == 1 && !is_empty(args.iteration) && !args.op->checks_exponent &&

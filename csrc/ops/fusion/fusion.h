@@ -48,7 +48,11 @@ class FusionGroup : public FusionSpace {
     int64_t scale = 1;
     int cut = 0;
     int64_t inner = 1;
-    bool is_call = false;  // of the loop, on each tile: the plan sets it
+    // Set by the plan: each tile is one call of the loop, with operands that lie as in memory, or with
+    // these steps between elements beside repeated inputs.
+    bool is_call = false;
+    bool is_call_beside_repeated = false;
+    intptr_t steps[kMaxOperands] = {};
   };
 
   /// Tiles of `size` elements, `per_run` of them in each run of `run` elements.

@@ -56,6 +56,11 @@ void FusionPlan::place_repeated() {
       repeated_.push_back({i, k, repeated_bytes_});
       repeated_bytes_ += aligned(repeated_bytes(*kernel.args, k));
     }
+    const Buffering& buffering = kernel.whole.buffering;
+    kernel.is_call_beside_repeated =
+        kernel.whole.laid_out && kernel.scale == 1 && kernel.cut == kernel.whole.end - 1 &&
+        kernel.inner == buffering.core &&
+        is_one_call(*kernel.args, kernel.whole, longest_tile(), kernel.steps);
   }
 }
 

@@ -134,6 +134,10 @@ class FusionPlan::TileRunner {
       return kernel.reduction->take(static_cast<int>(tile), count, piece.data[kReduceIn],
                                     piece.data[kReduceOut], run_.sums_.get());
     }
+    if (kernel.is_call_beside_repeated) {
+      if (!ahead_.empty()) fetch_ahead(number, piece.data, count);
+      return call_beside_repeated(kernel, piece.data, count);
+    }
     if (kernel.args->iteration.ndim > 0) {
       piece.iteration.rows[kernel.cut].dim = kernel.inner == 1 ? count : count / kernel.inner;
     }
@@ -155,6 +159,12 @@ class FusionPlan::TileRunner {
     if (!ahead_.empty()) fetch_ahead(number, data, count);
     const intptr_t n = count;
     args.resolution->loop(data, &n, steps, args.resolution->data);
+  }
+
+  static void call_beside_repeated(const Member& kernel, char** data, int64_t count) {
+    const intptr_t n = count;
+    const Resolution& resolution = *kernel.args->resolution;
+    resolution.loop(data, &n, kernel.steps, resolution.data);
   }
 
   /// Where the operands of a kernel begin, and which of them lie there in every tile.

@@ -17,9 +17,8 @@ constexpr double kLeastHostCost = 3000;
 /// other groups and other kernels, which are compiled for nothing.
 constexpr double kLeastDeviceCost = 4096;
 
-/// Bytes of one operand. Smaller results stay in a core's second-level cache until they are used:
-/// the calls of a tile then cost as much as is saved.
-int64_t least_bytes() {
+/// Bytes of one operand that the second-level cache of a core does not keep until they are used.
+int64_t large_bytes() {
   constexpr int64_t kUsual = 1 << 20;
 #if defined(_SC_LEVEL2_CACHE_SIZE)
   static const int64_t known = sysconf(_SC_LEVEL2_CACHE_SIZE);
@@ -27,6 +26,16 @@ int64_t least_bytes() {
   static const int64_t known = 0;
 #endif
   return (known > 0 ? known : kUsual) / 2;
+}
+
+/// Bytes of one operand that the first-level cache does not keep, or not with others: where results
+/// stay there, the calls of a tile cost as much as is saved.
+constexpr int64_t kLeastBytes = 64 << 10;
+
+int64_t bytes_of_one(const ops::LoopArgs& args) {
+  size_t item = 1;
+  for (int k = 0; k < args.iteration.operands; ++k) item = std::max(item, size_of(args.dtype[k]));
+  return ops::iteration_size(args.iteration) * static_cast<int64_t>(item);
 }
 
 bool may_begin_on_host(const vm::Slot& slot) {
@@ -42,16 +51,16 @@ std::unique_ptr<vm::Group> begin(vm::Slot* slot) {
 
 }  // namespace
 
-bool fusion_pays(const vm::Options& options, int64_t elements, size_t item) {
+bool is_large(const ops::LoopArgs& args) { return bytes_of_one(args) >= large_bytes(); }
+
+bool fusion_pays(const vm::Options& options, int64_t bytes) {
   const vm::Fusion fusion = options.fusion.load(std::memory_order_relaxed);
   if (fusion != vm::Fusion::where_it_pays) return fusion == vm::Fusion::always;
-  return elements * static_cast<int64_t>(item) >= least_bytes();
+  return bytes >= kLeastBytes;
 }
 
 bool fusion_pays(const vm::Options& options, const ops::LoopArgs& args) {
-  size_t item = 1;
-  for (int k = 0; k < args.iteration.operands; ++k) item = std::max(item, size_of(args.dtype[k]));
-  return fusion_pays(options, ops::iteration_size(args.iteration), item);
+  return fusion_pays(options, bytes_of_one(args));
 }
 
 bool pays_on_host(const vm::Options& options, double cost, const ops::LoopArgs& args) {

@@ -9,10 +9,12 @@
 
 namespace ofl {
 
-/// Whether the operations on so many elements, the widest of so many bytes, are better run as one
-/// where they follow each other.
-bool fusion_pays(const vm::Options& options, int64_t elements, size_t item);
+/// Whether operations whose widest operand has so many bytes are better run as one where they follow
+/// each other.
+bool fusion_pays(const vm::Options& options, int64_t bytes);
 bool fusion_pays(const vm::Options& options, const ops::LoopArgs& args);
+/// Whether the operands come from memory, or from a cache of all cores.
+bool is_large(const ops::LoopArgs& args);
 /// The same of a kernel of so much work on the host, which then begins a group.
 bool pays_on_host(const vm::Options& options, double cost, const ops::LoopArgs& args);
 

@@ -44,7 +44,8 @@ class Fusion : public vm::Group {
     const int known = storages_.size();
     int16_t bases[ops::kMaxOperands];
     storages_.number(body.held, bases);
-    if (group_.add(body.call.args, bases)) return true;
+    const bool may_join = known == 0 || is_worth_joining(body.call.args, bases, known);
+    if (may_join && group_.add(body.call.args, bases)) return true;
     storages_.shrink(known);
     return false;
   }
@@ -72,6 +73,12 @@ class Fusion : public vm::Group {
   std::vector<TensorStorage*> allocated_;
 
  private:
+  /// `known`: storages of the group so far.
+  virtual bool is_worth_joining(const ops::LoopArgs& args, const int16_t* bases, int known) const {
+    (void)args, (void)bases, (void)known;
+    return true;
+  }
+
   void note_saved(const TensorStorage& storage) {
     ++savings_.results;
     savings_.bytes += static_cast<int64_t>(storage.bytes());

@@ -1,6 +1,7 @@
 #include "tensor/fusion/host.h"
 
 #include "ep/memory/caching_allocator.h"
+#include "tensor/fusion/begin.h"
 
 namespace ofl {
 
@@ -9,6 +10,21 @@ bool HostFusion::launch(vm::LaunchContext& context) {
   const ops::FusionPlan plan(std::move(group_));
   plan.run(bases_.data(), context.queue.device().helpers(), &failed_);
   return true;
+}
+
+/// What lies in the cache should stay there until it is used. Kernels that share nothing take the
+/// cache from each other.
+bool HostFusion::is_worth_joining(const ops::LoopArgs& args, const int16_t* bases,
+                                  int known) const {
+  if (is_large(args)) return true;
+  const ops::Iteration& iteration = args.iteration;
+  for (int k = 0; k < iteration.operands; ++k) {
+    if (bases[k] < 0 || bases[k] >= known) continue;
+    bool is_whole = true;
+    for (int d = 0; d < iteration.ndim; ++d) is_whole &= iteration.rows[d].strides[k] != 0;
+    if (is_whole) return true;
+  }
+  return false;
 }
 
 bool HostFusion::find_memories() {

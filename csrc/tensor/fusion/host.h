@@ -16,6 +16,7 @@ class HostFusion final : public Fusion<ops::FusionGroup> {
   int failed() const override { return failed_; }
 
  private:
+  bool is_worth_joining(const ops::LoopArgs& args, const int16_t* bases, int known) const override;
   bool find_memories();
   bool take_over(const Memory& memory);
   bool allocate(const Memory& memory);

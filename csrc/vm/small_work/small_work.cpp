@@ -11,6 +11,10 @@ namespace {
 /// Of Options::inline_cost: about 100 us as estimated. The products of a training step for 512
 /// images take 80 us; handed over, the step took 1.2 times as long.
 constexpr double kAlonePart = 2;
+/// About 75 us as estimated: operations that would run as one with others stay up to this, in all.
+constexpr double kJoinablePart = 1.5;
+/// About 9 us as estimated. Of smaller operations, a hand-over takes most of what fusion saves.
+constexpr double kJoinedPart = 0.18;
 /// About 20 us as estimated: a helper that is awake shares no shorter loop.
 constexpr double kSharedPart = 0.4;
 /// About 300 us as estimated. A thread that waits for a worker gives up the lock of the layer above
@@ -27,28 +31,40 @@ thread_local HostPace pace;
 
 HostPace& HostPace::of_this_thread() { return pace; }
 
-bool SmallWork::stays_here(double cost, Company company, PacedCall& call, bool by_parts) {
+bool SmallWork::stays_here(Work work, Company company, PacedCall& call, bool by_parts) {
   const double most = board_.options.inline_cost.load(std::memory_order_relaxed);
   ep::HelperPool* helpers = board_.helpers();
-  if (helpers && helpers->crowding().is_crowded()) return cost <= kCrowdedPart * most;
-  if (company == Company::awaited && cost <= kAwaitedPart * most) {
+  if (helpers && helpers->crowding().is_crowded()) return work.cost <= kCrowdedPart * most;
+  const bool may_join = company == Company::joinable && work.cost > kJoinedPart * most;
+  if ((!may_join || !hands_over(most)) && is_small(work.cost)) {
+    if (may_join) note_work(work.here);
+    return true;
+  }
+  if (company == Company::awaited && work.cost <= kAwaitedPart * most) {
     call.note();
     return true;
   }
-  const bool is_short = cost <= kAlonePart * most;
+  const bool is_short = work.cost <= kAlonePart * most;
   const bool is_busy = is_short && call.note();
+  const bool is_shareable = company != Company::alone && work.cost > kSharedPart * most;
   if (is_short && !is_busy && company != Company::joinable) {
-    if (company == Company::divisible && cost > kSharedPart * most) note_shareable(cost, helpers);
+    if (company == Company::divisible && is_shareable) note_shareable(work.cost, helpers);
     return true;
   }
   const double before = work_since_look_.load(std::memory_order_relaxed);
-  const double work = before + cost, last = last_work_.load(std::memory_order_relaxed);
-  const bool stays = std::max(work, last) <= kAlonePart * most && (before == 0 || !is_busy);
+  const double all = before + work.here, last = last_work_.load(std::memory_order_relaxed);
+  const double part = company == Company::joinable ? kJoinablePart : kAlonePart;
+  const bool stays = std::max(all, last) <= part * most && (before == 0 || !is_busy);
   // The last look is to find all work counted once.
-  if (stays || !by_parts) work_since_look_.store(work, std::memory_order_relaxed);
-  if (stays && company != Company::alone && cost > kSharedPart * most)
-    note_shareable(cost, helpers);
+  if (stays || !by_parts) work_since_look_.store(all, std::memory_order_relaxed);
+  if (stays && is_shareable) note_shareable(work.cost, helpers);
   return stays;
+}
+
+bool SmallWork::hands_over(double most) const {
+  const double work = std::max(work_since_look_.load(std::memory_order_relaxed),
+                               last_work_.load(std::memory_order_relaxed));
+  return work > kJoinablePart * most;
 }
 
 void SmallWork::note_shareable(double cost, ep::HelperPool* helpers) {

@@ -17,22 +17,36 @@ namespace ofl::vm {
 /// thread has other work.
 enum class Company : uint8_t { joinable, divisible, alone, awaited };
 
+/// What some work takes, in float32 additions.
+struct Work {
+  Work(double cost) : cost(cost), here(cost) {}
+  Work(double cost, double here) : cost(cost), here(here) {}
+
+  double cost;  // with operands that come from memory
+  double here;  // with operands where they are likely to be
+};
+
 /// Any thread. Costs are in float32 additions.
 class SmallWork {
  public:
   explicit SmallWork(const Board& board) : board_(board) {}
 
-  /// Whether work of this cost takes hardly longer than to hand it over.
+  /// Whether work of this cost takes less time than to hand it over.
+  bool is_tiny(double cost) const {
+    return cost <= kTinyPart * board_.options.inline_cost.load(std::memory_order_relaxed);
+  }
+  /// Whether it takes hardly longer.
   bool is_small(double cost) const {
-    const double most = board_.options.inline_cost.load(std::memory_order_relaxed);
-    if (cost <= kTinyPart * most) return true;  // the common ones: as soon as possible
-    if (cost > kSmallPart * most) return false;
+    if (is_tiny(cost)) return true;  // the common ones: as soon as possible
+    if (cost > kSmallPart * board_.options.inline_cost.load(std::memory_order_relaxed))
+      return false;
     HostPace::of_this_thread().note_small(cost * kAdditionNs);
     return true;
   }
   /// Whether larger work is better done at once by the thread that issues it, too. `call` ends when
   /// the work is done or issued.
   ///   - Where threads do not get a core in time, most work stays.
+  ///   - Small work stays, unless it may run as one with what is handed over.
   ///   - An operation that does not run as one with others stays up to twice `inline_cost`, unless
   ///     the thread is busy with code of its own. Handed over, it would only make everything that
   ///     needs its result wait in a queue. An awaited one always stays up to six times.
@@ -40,7 +54,7 @@ class SmallWork {
   ///     before there is more work.
   /// In a long stretch of operations that stay, and that a helper could share, one is woken.
   /// `by_parts`: where it does not stay, its parts are asked for.
-  bool stays_here(double cost, Company company, PacedCall& call, bool by_parts = false);
+  bool stays_here(Work work, Company company, PacedCall& call, bool by_parts = false);
   /// A thread looks at a result. It is likely to look again after as much work as now.
   void note_look() {
     looks_.note_look();
@@ -66,12 +80,18 @@ class SmallWork {
   static constexpr double kSmallPart = 0.3;
   static constexpr double kTinyPart = 0.01;
 
+  void note_work(double work) {
+    const double before = work_since_look_.load(std::memory_order_relaxed);
+    work_since_look_.store(before + work, std::memory_order_relaxed);
+  }
+  /// Operations that may run as one with others are handed over, as things are.
+  bool hands_over(double most) const;
   /// `cost`: of an operation that is to stay, and that a helper could share.
   void note_shareable(double cost, ep::HelperPool* helpers);
 
   const Board& board_;
   // Guesses: threads that issue at the same time spoil each other's.
-  std::atomic<double> work_since_look_{0};  // that is not small, done or handed over
+  std::atomic<double> work_since_look_{0};  // done or handed over; little of what is small
   std::atomic<double> last_work_{0};        // between the last two looks, where there was any
   LookGuess looks_;
   StretchGuess stretch_;
