@@ -400,9 +400,11 @@ bool stays_here(vm::VirtualMachine& machine, const Tensor& result, double work,
                 vm::PacedCall& paced) {
   if (!result.storage->on_host()) return false;
   if (machine.is_small(work)) return true;
-  const vm::Company company = fusion_pays(machine.options(), result.storage->bytes())
-                                  ? vm::Company::joinable
-                                  : vm::Company::alone;
+  const auto bytes = static_cast<int64_t>(result.storage->bytes());
+  const vm::Fusion fusion = machine.options().fusion.load(std::memory_order_relaxed);
+  const bool is_joinable =
+      fusion == vm::Fusion::where_it_pays ? is_large(bytes) : fusion_pays(machine.options(), bytes);
+  const vm::Company company = is_joinable ? vm::Company::joinable : vm::Company::alone;
   return machine.stays_here(work, company, paced, true);
 }
 

@@ -82,7 +82,8 @@ vm::Company company_of(const Issuer&, const ArrayPlan& plan) {
 vm::Work work_here(const LoopPlan& plan, double cost) {
   constexpr double kInCache = 0.25;
   const ops::Resolution* const loop = plan.args.resolution;
-  const bool waits = !loop || ops::waits_for_memory(*loop, plan.args.op->nin);
+  const bool waits = loop ? ops::waits_for_memory(*loop, plan.args.op->nin)
+                          : ops::is_elementwise(plan.args.kernel);
   return {cost, waits && !is_large(plan.args) ? kInCache * cost : cost};
 }
 vm::Work work_here(const ArrayPlan&, double cost) { return cost; }

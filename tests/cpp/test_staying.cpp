@@ -18,7 +18,7 @@ struct Staying {
   }
   bool stays(double cost, Company company = Company::joinable, bool by_parts = false) {
     PacedCall call;
-    return world.machine.is_small(cost) || world.machine.stays_here(cost, company, call, by_parts);
+    return world.machine.is_tiny(cost) || world.machine.stays_here(cost, company, call, by_parts);
   }
   ep::Crowding& crowding() { return world.machine.state(kCpu).device.helpers()->crowding(); }
 
@@ -27,7 +27,8 @@ struct Staying {
 
 void test_small_work_always_stays() {
   Staying machine;
-  for (int i = 0; i < 10; ++i) CHECK(machine.stays(0.2));
+  for (int i = 0; i < 10; ++i) CHECK(machine.stays(0.2, Company::divisible));
+  for (int i = 0; i < 20; ++i) CHECK(machine.stays(0.15, Company::joinable));
 }
 
 /// Calls with so much own code of the thread between them.
@@ -84,33 +85,56 @@ void test_the_pace_of_a_thread() {
 void test_what_may_be_shared_stays_where_a_look_comes_after_little() {
   Staying machine;
   const auto look = [&] { machine.world.machine.note_look(); };
-  for (int i = 0; i < 10; ++i) {  // one or several operations, up to twice the limit in all
-    CHECK(machine.stays(1.9));
+  for (int i = 0; i < 10; ++i) {  // one or several operations, up to 1.5 times the limit in all
+    CHECK(machine.stays(1.4));
     look();
-    CHECK(machine.stays(0.9) && machine.stays(0.5) && machine.stays(0.5));
+    CHECK(machine.stays(0.7) && machine.stays(0.4) && machine.stays(0.35));
     look();
   }
-  CHECK(machine.stays(0.9) && machine.stays(0.9));
-  CHECK(!machine.stays(0.9));  // more work than that before a look
+  CHECK(machine.stays(0.7) && machine.stays(0.7));
+  CHECK(!machine.stays(0.7));  // more work than that before a look
   look();
-  CHECK(!machine.stays(0.9));  // as likely the first of as much
+  CHECK(!machine.stays(0.7));  // as likely the first of as much
   look();
   look();  // nothing was issued
-  CHECK(machine.stays(0.9));
+  CHECK(machine.stays(0.7));
   look();
-  CHECK(!machine.stays(2.1));
+  CHECK(!machine.stays(1.6));
   look();
   CHECK(!machine.stays(0.5));
+}
+
+void test_small_work_goes_with_what_is_handed_over() {
+  Staying machine;
+  const auto look = [&] { machine.world.machine.note_look(); };
+  for (int i = 0; i < 6; ++i) CHECK(machine.stays(0.25));  // 1.5 in all
+  CHECK(machine.stays(0.25) && !machine.stays(0.25));
+  CHECK(machine.stays(0.25, Company::divisible) && machine.stays(0.15));
+  look();
+  CHECK(!machine.stays(0.25));
+  look();
+  CHECK(machine.stays(0.25));
+}
+
+/// Operands in the cache: it takes less than its cost.
+void test_what_is_in_the_cache_stays_for_longer() {
+  Staying machine;
+  const auto stays = [&] {
+    PacedCall call;
+    return machine.world.machine.stays_here({0.8, 0.2}, Company::joinable, call);
+  };
+  for (int i = 0; i < 7; ++i) CHECK(stays());
+  CHECK(!stays());
 }
 
 void test_work_is_counted_once() {
   Staying machine;
   for (int i = 0; i < 3; ++i) {  // two times in a row: the second one is more than stays
-    CHECK(machine.stays(1.8, Company::joinable, true));
-    CHECK(!machine.stays(1.8, Company::joinable, true) && !machine.stays(1.8));
+    CHECK(machine.stays(1.4, Company::joinable, true));
+    CHECK(!machine.stays(1.4, Company::joinable, true) && !machine.stays(1.4));
     machine.world.machine.note_look();
-    CHECK(!machine.stays(1.8, Company::joinable, true) && !machine.stays(1.8));
-    machine.world.machine.note_look();  // of 1.8, counted once
+    CHECK(!machine.stays(1.4, Company::joinable, true) && !machine.stays(1.4));
+    machine.world.machine.note_look();  // of 1.4, counted once
   }
 }
 
@@ -322,9 +346,9 @@ void test_a_helper_is_woken_for_a_long_stretch() {
       }
     };
     for (int i = 0; i < 4; ++i) stretch(0.35);  // too short to be shared
-    for (int i = 0; i < 2; ++i) stretch(1.5);
+    for (int i = 0; i < 2; ++i) stretch(1.4);
     CHECK(count_threads() == threads);
-    stretch(1.5);
+    stretch(1.4);
     CHECK(count_threads() == threads + (company == Company::alone ? 0 : 1));
   }
 }
@@ -357,6 +381,8 @@ int main() {
   test_what_runs_alone_stays_where_the_thread_has_nothing_else_to_do();
   test_the_pace_of_a_thread();
   test_what_may_be_shared_stays_where_a_look_comes_after_little();
+  test_small_work_goes_with_what_is_handed_over();
+  test_what_is_in_the_cache_stays_for_longer();
   test_work_is_counted_once();
   test_most_work_stays_where_threads_come_late();
   test_the_guess_of_a_look();

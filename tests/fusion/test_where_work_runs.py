@@ -112,7 +112,7 @@ def chain(xp: Any, a: Any, b: Any) -> Any:
 @pytest.mark.parametrize(
     ("fusion", "size", "groups"),
     [
-        *(("1", 20_000, 0), ("always", 20_000, 1)),
+        *(("1", 12_000, 0), ("1", 20_000, 1), ("always", 12_000, 1)),
         *(
             pytest.param(*row, marks=pytest.mark.slow)
             for row in (("1", 1 << 23, 1), ("0", 1 << 23, 0))

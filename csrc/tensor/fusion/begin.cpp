@@ -17,17 +17,6 @@ constexpr double kLeastHostCost = 3000;
 /// other groups and other kernels, which are compiled for nothing.
 constexpr double kLeastDeviceCost = 4096;
 
-/// Bytes of one operand that the second-level cache of a core does not keep until they are used.
-int64_t large_bytes() {
-  constexpr int64_t kUsual = 1 << 20;
-#if defined(_SC_LEVEL2_CACHE_SIZE)
-  static const int64_t known = sysconf(_SC_LEVEL2_CACHE_SIZE);
-#else
-  static const int64_t known = 0;
-#endif
-  return (known > 0 ? known : kUsual) / 2;
-}
-
 /// Bytes of one operand that the first-level cache does not keep, or not with others: where results
 /// stay there, the calls of a tile cost as much as is saved.
 constexpr int64_t kLeastBytes = 64 << 10;
@@ -51,8 +40,6 @@ std::unique_ptr<vm::Group> begin(vm::Slot* slot) {
 
 }  // namespace
 
-bool is_large(const ops::LoopArgs& args) { return bytes_of_one(args) >= large_bytes(); }
-
 bool fusion_pays(const vm::Options& options, int64_t bytes) {
   const vm::Fusion fusion = options.fusion.load(std::memory_order_relaxed);
   if (fusion != vm::Fusion::where_it_pays) return fusion == vm::Fusion::always;
@@ -66,6 +53,18 @@ bool fusion_pays(const vm::Options& options, const ops::LoopArgs& args) {
 bool pays_on_host(const vm::Options& options, double cost, const ops::LoopArgs& args) {
   return cost >= kLeastHostCost && fusion_pays(options, args);
 }
+
+bool is_large(int64_t bytes) {
+  constexpr int64_t kUsual = 1 << 20;
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+  static const int64_t known = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#else
+  static const int64_t known = 0;
+#endif
+  return bytes >= (known > 0 ? known : kUsual) / 2;
+}
+
+bool is_large(const ops::LoopArgs& args) { return is_large(bytes_of_one(args)); }
 
 std::unique_ptr<vm::Group> begin_group(vm::Slot* slot) {
   const ep::Device& device = slot->header.stream->device();

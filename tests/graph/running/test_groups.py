@@ -87,16 +87,18 @@ def few(x: Any, y: Any) -> Any:
     ("function", "shape", "steps"),
     [
         (many, (30_000,), 9),
-        (few, (30_000,), 0),  # less is gained than the tiles cost
+        (many, (15_000,), 9),
+        (few, (30_000,), 3),
+        (few, (12_000,), 0),  # less is gained than the tiles cost
         (many, (100,), 0),  # too little work to be shared
         (many, (1000, 30), 9),
-        (lambda x, y: many(x[:, :8], y[:, :8]), (3_750, 16), 0),  # of short rows
+        (lambda x, y: many(x[:, :8], y[:, :8]), (2_000, 16), 0),  # of short rows
     ],
 )
 def test_groups_of_many_steps(
     function: Callable[..., Any], shape: tuple[int, ...], steps: int
 ) -> None:
-    """Operands of half a second-level cache begin groups of any length: these have fewer bytes."""
+    """Operands of 64 KiB begin groups of any length. Smaller ones begin groups of many steps."""
     rng = np.random.default_rng(0)
     given = [flow.tensor(rng.random(shape, np.float32)) for _ in range(2)]
     with flow.flags(fusion="1"):
