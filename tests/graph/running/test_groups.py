@@ -87,7 +87,6 @@ def few(x: Any, y: Any) -> Any:
     ("function", "shape", "steps"),
     [
         (many, (30_000,), 9),
-        (many, (15_000,), 9),
         (few, (30_000,), 3),
         (few, (12_000,), 0),  # less is gained than the tiles cost
         (many, (100,), 0),  # too little work to be shared
