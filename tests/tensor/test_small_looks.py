@@ -223,7 +223,7 @@ def pairs_of(a: flow.Tensor, b: flow.Tensor, n: int) -> list[tuple[flow.Tensor, 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_products_of_vectors_are_those_of_the_functions(dtype: str, device: flow.Device) -> None:
     rng = np.random.default_rng(1)
-    for n in (0, 1, 5, 16, 1000, 5000):
+    for n in (0, 1, 5, 16, 1000, 5000) if device.type == "cpu" else (0, 1, 16, 1000):
         special = [values((3 * n,), dtype, seed) for seed in (1, 2)]
         finite = [rng.normal(0, 4, (3 * n, 2)) @ [1, 1j] for _ in range(2)]
         plain = [x.astype(dtype) if dtype[0] == "c" else x.real.astype(dtype) for x in finite]

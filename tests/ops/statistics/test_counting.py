@@ -134,7 +134,8 @@ EDGES = {
     "dtype", ["bool", "int8", "uint8", "int64", "uint64", "float16", "float32", "float64"]
 )
 def test_histogram_of_many(dtype: str, edges: str, device: flow.Device, naive: bool) -> None:
-    x = np.random.default_rng(2).normal(0, 5, (3, 70_001))
+    columns = 20_001 if device.type == "cuda" else 70_001  # simulated kernels are slow
+    x = np.random.default_rng(2).normal(0, 5, (3, columns))
     x = np.abs(x).astype(dtype) if dtype[0] == "u" else x.astype(dtype)
     if dtype[0] == "f":
         x[0, ::97], x[1, ::89] = np.nan, np.inf
