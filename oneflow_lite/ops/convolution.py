@@ -338,7 +338,8 @@ def _pair(op: str, name: str, given: Any, least: int) -> tuple[int, int]:
     one, two = (operator.index(item) for item in items)
     for number in (one, two):
         if not least <= number < _MOST:
-            raise ValueError(f"[{op}] expected {name} to be at least {least}, got {given!r}")
+            bound = f"at least {least}" if number < least else f"below {_MOST}"
+            raise ValueError(f"[{op}] expected {name} to be {bound}, got {given!r}")
     return one, two
 
 

@@ -288,3 +288,12 @@ def test_the_arena_is_shared_by_what_does_not_live_together() -> None:
     assert run.report()["steps"] == 100
     assert run.report()["arena_bytes"] == 2 * 832  # of 99 temporaries of 800 bytes
     assert run(flow.ones(100))[0].numpy().tobytes() == long(flow.ones(100)).numpy().tobytes()
+
+
+def test_steps_of_axes_of_one_element_do_not_matter():
+    x = flow.tensor(np.arange(5.0))
+    run = flow.graph.compile(flow.graph.trace(lambda a: a.T @ a + a, x[:, None]).program)
+    for given in (x[:, None], flow.reshape(x, (5, 1)), x[None].T):
+        assert run(given)[0].tolist() == (given.T @ given + given).tolist()
+    with pytest.raises(ValueError, match="has strides"):
+        run(flow.stack([x, x], axis=1)[:, :1])

@@ -165,3 +165,22 @@ def test_errors_say_what_was_expected(call, error, message):
     with pytest.raises(error, match=message):
         call()
     assert flow.vjp(double, 1.0)[1](1.0)[0].item() == 2.0
+
+
+@pytest.mark.parametrize(
+    "lies",
+    [
+        lambda x: x[:, :1, None],
+        lambda x: x[None],
+        lambda x: x[:1].T,
+        lambda x: x[:0].T,
+        lambda x: flow.permute_dims(x[:, None, :], (2, 1, 0)),
+    ],
+)
+def test_arguments_with_axes_of_one_element(lies):
+    """Steps along such an axis are never taken, and a copy of the argument has others."""
+    x = lies(flow.tensor(normal(1, 5, 3)))
+    value, pull = flow.vjp(lambda a: a * a, x)
+    (found,) = pull(flow.ones(x.shape))
+    assert found.tolist() == (2 * x).tolist()
+    assert value.tolist() == (x * x).tolist()
