@@ -14,7 +14,12 @@ BAD: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any], str]] = {
     "groups": (X, W, {"groups": 4}, r"expected w to have a multiple of 4 results.* \(6, 2, 3, 3\)"),
     "no groups": (X, W, {"groups": 0}, "expected groups to be at least 1, got 0"),
     "stride": (X, W, {"groups": 2, "stride": 0}, "expected stride to be at least 1, got 0"),
-    "large stride": (X, W, {"groups": 2, "stride": 2**31}, "stride to be below 2147483648, got 2147"),
+    "large stride": (
+        X,
+        W,
+        {"groups": 2, "stride": 2**31},
+        "stride to be below 2147483648, got 2147",
+    ),
     "strides": (X, W, {"groups": 2, "stride": (1, 0)}, r"stride to be at least 1, got \(1, 0\)"),
     "three": (X, W, {"groups": 2, "stride": (1, 1, 1)}, "expected stride to be one number or two"),
     "dilation": (X, W, {"groups": 2, "dilation": -1}, "expected dilation to be at least 1, got -1"),
