@@ -2,7 +2,7 @@
 // shape.
 #include <cstring>
 
-#include "tensor/fusion/begin.h"
+#include "tensor/fusion/worth.h"
 #include "tensor/index/elements.h"
 #include "tensor/layout.h"
 #include "tensor/op_call.h"

@@ -9,6 +9,7 @@
 #include "ops/pieces.h"
 #include "tensor/finite.h"
 #include "tensor/fusion/begin.h"
+#include "tensor/fusion/worth.h"
 #include "tensor/op_call.h"
 
 namespace ofl {

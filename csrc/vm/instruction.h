@@ -93,6 +93,7 @@ struct Instruction {
   uint64_t bytes = 0;        // memory that it pins while in flight
   double cost = 0;           // estimated work in float32 additions; decides which thread runs it
   int32_t priority = 0;      // in a pool: the highest of those that are ready runs first
+  bool holds_memory = true;  // that it may give back when it retires
   bool is_attended = false;  // a collective that its issuer sees to: no worker is woken for it
   /// The names of its variables, for reports, or null. Read during the issue only.
   const std::shared_ptr<const std::string>* variables = nullptr;
@@ -135,7 +136,8 @@ struct alignas(64) Slot {
   std::atomic<Seq> seq{0};
   std::atomic<int32_t> pending{0};  // edges not yet released, plus one while being issued
   std::atomic<SlotState> state{SlotState::waiting};  // for reports, the starvation rule, fork
-  std::atomic<bool> starved{false};                  // running, but waiting for memory
+  std::atomic<bool> starved{false};  // running, but waiting for memory, or for its turn to ask
+  std::atomic<bool> stalled{false};  // in its call, and gives no memory back before others do
   /// Lists of successors by milestone; kClosed once it is reached.
   std::atomic<Edge*> successors[kMilestoneCount];
 

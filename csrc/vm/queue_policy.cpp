@@ -31,7 +31,10 @@ bool QueuePolicy::run_open(bool lingers) {
   return true;
 }
 
-void QueuePolicy::run(Slot* slot) { launch(&slot, 1, nullptr); }
+void QueuePolicy::run(Slot* slot) {
+  slot->starved.store(false, std::memory_order_relaxed);  // of a group that was taken apart
+  launch(&slot, 1, nullptr);
+}
 
 /// Launches one slot, or several as one group; false: they cannot run as one, and nothing happened.
 bool QueuePolicy::launch(Slot* const* slots, size_t count, Group* group) {
@@ -66,6 +69,7 @@ void QueuePolicy::end_launch(Slot* const* slots, size_t count, const Group* grou
   const FailurePtr unrecorded = attempt(first, [&] { positions_.record(wanted); });
   if (group) first->saved_bytes = static_cast<uint64_t>(group->savings().bytes);
   for (Slot* const* slot = slots; slot != end; ++slot) {
+    (*slot)->starved.store(false, std::memory_order_relaxed);
     if (group) (*slot)->group = first->name();
     (*slot)->started = first->started;
     (*slot)->ended = first->ended;

@@ -4,6 +4,7 @@ import gc
 import re
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -255,3 +256,63 @@ def test_small_work_waits_for_memory_in_flight_too() -> None:
             assert small[0].item() == 2
             del y
     flow.synchronize()
+
+
+STARVING = """
+import sys, threading, oneflow_lite as flow
+from oneflow_lite import engine
+
+device, how = sys.argv[1:]
+begun, goes_on, x = threading.Event(), threading.Event(), flow.ones(500_000, device=device)
+flow.synchronize()
+
+def starve():
+    try:
+        (x * 2).numpy()
+    except flow.OutOfMemoryError as error:
+        return "no memory" in str(error) or "out of memory" in str(error)
+
+if how == "push":
+    print(engine.push(starve).result())
+elif how == "operator":
+    print(engine.Operator(starve, writes=[engine.Var()]).push().result())
+elif how == "host_func":
+    print(flow.vm.host_func(starve).result())
+elif how == "others behind it":
+    first = flow.vm.host_func(starve)
+    behind = [flow.vm.host_func(lambda: 7) for _ in range(3)]
+    print(first.result() and [each.result() for each in behind] == [7] * 3)
+elif how == "two":
+    print(all(each.result() for each in [engine.push(starve) for _ in range(2)]))
+elif how == "beside a server":
+    engine.push(goes_on.wait, blocking=True)
+    print(starve())
+elif how == "beside one that waits":
+    var = engine.Var()
+    engine.push(goes_on.wait, writes=[var], blocking=True)
+    engine.push(lambda: (begun.set(), engine.wait(var)))
+    begun.wait()
+    print(starve())
+goes_on.set()
+"""
+
+
+@pytest.mark.parametrize("device", ["cpu", "mock:0"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "push",
+        "operator",
+        "host_func",
+        "others behind it",
+        "two",
+        "beside a server",
+        "beside one that waits",
+    ],
+)
+def test_functions_and_memory_that_does_not_come(
+    run_program: Callable[..., Any], device: str, how: str
+) -> None:
+    """Nobody waits for memory of a function that waits itself, or that serves others."""
+    done = run_program(STARVING, device, how, memory_limit="6MiB", hang_timeout="5", timeout=15)
+    assert done.stdout.split() == ["True"], done.stderr

@@ -318,3 +318,19 @@ def test_random_programs_have_the_bits_of_single_kernels() -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert int(re.search(r"'fused_groups': (\d+)", done.stdout)[1]) > 0
+
+
+def test_without_memory_for_a_group_they_run_one_by_one(run_program: Run) -> None:
+    """Its other members, which wait for their turn, give no memory back meanwhile."""
+    code = """
+def outcome(x):
+    try:
+        return float(x.sum().item())
+    except flow.OutOfMemoryError:
+        return None
+with flow.flags(memory_limit="12MiB", hang_timeout=5):
+    x = flow.ones(500_000, device="cuda:0")
+    found = [outcome(y) for y in [x * k for k in range(6)]]
+print(found[:2] == [0.0, 500_000.0] or found[0] is None, None in found)
+"""
+    assert succeeds(run_program, code).split() == ["True", "True"]

@@ -265,8 +265,8 @@ HelperPool::Job* HelperPool::Shared::join() {
   return offered;
 }
 
-/// The last to leave wakes the caller, who is not between its look and its sleep. It keeps its core,
-/// as it looks for the next job. So the caller wakes on another one.
+/// The last to leave wakes the caller, who is not between its look and its sleep. It keeps its
+/// core, as it looks for the next job. So the caller wakes on another one.
 void HelperPool::Shared::leave() {
   if (inside.fetch_sub(1, std::memory_order_release) > 1) return;
   {

@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "ops/launch.h"
-#include "tensor/fusion/begin.h"
+#include "tensor/fusion/worth.h"
 
 namespace ofl::graph {
 

@@ -9,7 +9,7 @@
 #include "graph/running/segment_run.h"
 #include "graph/running/steps/issue_step.h"
 #include "ops/pieces.h"
-#include "tensor/fusion/begin.h"
+#include "tensor/fusion/worth.h"
 #include "tensor/submit.h"
 
 namespace ofl::graph {

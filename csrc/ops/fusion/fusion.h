@@ -48,8 +48,8 @@ class FusionGroup : public FusionSpace {
     int64_t scale = 1;
     int cut = 0;
     int64_t inner = 1;
-    // Set by the plan: each tile is one call of the loop, with operands that lie as in memory, or with
-    // these steps between elements beside repeated inputs.
+    // Set by the plan: each tile is one call of the loop, with operands that lie as in memory, or
+    // with these steps between elements beside repeated inputs.
     bool is_call = false;
     bool is_call_beside_repeated = false;
     intptr_t steps[kMaxOperands] = {};

@@ -178,6 +178,7 @@ std::shared_ptr<Call> issue(const Issuer& from, std::shared_ptr<const Function> 
   header.site = from.site;
   header.bytes = one.bytes;
   header.priority = one.priority;
+  header.holds_memory = !one.reads.empty() || !one.writes.empty();
   header.variables = one.variable_names ? &one.variable_names : nullptr;
   FunctionBody body{std::move(function), std::move(callable), call, nullptr, {}, turn};
   if (one.kind == Function::Kind::later) body.pending = std::make_shared<vm::Pending>();

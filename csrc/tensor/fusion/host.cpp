@@ -1,7 +1,7 @@
 #include "tensor/fusion/host.h"
 
 #include "ep/memory/caching_allocator.h"
-#include "tensor/fusion/begin.h"
+#include "tensor/fusion/worth.h"
 
 namespace ofl {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "vm/instruction.h"
+#include "vm/stream.h"
 
 namespace ofl::vm {
 
@@ -22,6 +23,13 @@ class RunningScope {
   static bool contains(Seq seq) {
     for (const RunningScope* scope = innermost_; scope; scope = scope->outer_) {
       if (scope->seq_ == seq) return true;
+    }
+    return false;
+  }
+  /// The code of one of them is all that may run on this stream.
+  static bool holds(const Stream& stream) {
+    for (const RunningScope* scope = innermost_; scope; scope = scope->outer_) {
+      if (scope->slot_.header.stream == &stream && stream.calls_in_turn()) return true;
     }
     return false;
   }

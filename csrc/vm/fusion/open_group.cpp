@@ -32,6 +32,7 @@ void OpenGroup::collect() {
     Slot* slot = stream_.ready().first();
     if (!slot) return;
     if (!slot->header.type->group || !Grouping::add(*group_, slot)) break;
+    slot->starved.store(true, std::memory_order_relaxed);  // it asks for memory by the first one
     slot->state.store(SlotState::running, std::memory_order_seq_cst);
     stream_.ready().remove(slot);
     members_.push_back(slot);
@@ -53,7 +54,10 @@ void OpenGroup::close() {
   if (lingers_) grouping_.end_lingering(members_.size() > 1);
   const size_t kept = group_->segment();
   if (kept >= members_.size()) return;
-  for (size_t i = members_.size(); i > kept; --i) stream_.put_back(members_[i - 1]);
+  for (size_t i = members_.size(); i > kept; --i) {
+    members_[i - 1]->starved.store(false, std::memory_order_relaxed);
+    stream_.put_back(members_[i - 1]);
+  }
   members_.resize(kept);
   group_ = members_.front()->header.type->group(members_.front());
   // The new group takes the members that the old one took; if not, they run one by one.

@@ -67,6 +67,12 @@ void PoolPolicy::run_taken(Slot* slot, Baton& baton, bool in_pool) {
   Observer* observer = stream_.board().observer();
   const int64_t begin = now_ns();
   FailurePtr failure = slot->failure ? slot->failure : slot->given_failure();
+  // It may serve others for as long as the program runs.
+  const bool is_server = stream_.type() == StreamType::blocking && !slot->header.holds_memory;
+  if (is_server) {
+    slot->stalled.store(true, std::memory_order_seq_cst);
+    stream_.board().note_stalled();
+  }
   if (!failure) {
     RunningScope running(*slot);
     LaunchContext context{stream_.queue(), stream_, *slot};

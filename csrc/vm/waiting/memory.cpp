@@ -1,5 +1,6 @@
 #include "vm/waiting/memory.h"
 
+#include "vm/board/running_scope.h"
 #include "vm/devices/device_table.h"
 
 namespace ofl::vm {
@@ -7,10 +8,12 @@ namespace ofl::vm {
 namespace {
 
 /// An instruction that may give memory back is running, or is ready on a stream whose runner is not
-/// starved.
+/// starved. None may that waits for memory or for another instruction, nor a function that the
+/// calling thread is in, nor what comes behind it.
 bool others_run(DeviceTable& devices, const Slot& self) {
   for (Stream* stream : devices.streams()) {
-    if (stream->has_ready() && !stream->starved()) return true;
+    const bool may_run = !stream->starved() && !RunningScope::holds(*stream);
+    if (may_run && stream->has_ready()) return true;
   }
   Window& window = devices.window();
   for (size_t i = 0; i < window.size(); ++i) {
@@ -19,7 +22,9 @@ bool others_run(DeviceTable& devices, const Slot& self) {
     const SlotState state = slot.state.load(std::memory_order_acquire);
     const bool active =
         state == SlotState::running || state == SlotState::calling || state == SlotState::launched;
-    if (active && !slot.starved.load(std::memory_order_seq_cst)) return true;
+    if (!active || slot.starved.load(std::memory_order_seq_cst)) continue;
+    if (slot.stalled.load(std::memory_order_seq_cst)) continue;
+    if (!RunningScope::contains(slot.name())) return true;
   }
   return false;
 }

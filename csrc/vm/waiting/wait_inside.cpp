@@ -18,23 +18,32 @@ namespace ofl::vm {
 namespace {
 
 /// While it lives, the function of the calling thread is known to wait for an instruction, so that
-/// another one that waits for it is told if it waits in a ring. The pool may run another one.
+/// another one that waits for it is told if it waits in a ring. Nobody waits for memory of it, nor
+/// of what comes behind it on a stream whose functions run one after the other.
 class NotedWait {
  public:
   /// With the issue mutex.
-  NotedWait(Window& window, Seq seq) : window_(window), slot_(RunningScope::slot()) {
+  NotedWait(Window& window, Seq seq)
+      : window_(window), slot_(RunningScope::slot()), stream_(*slot_.header.stream) {
     outer_ = std::exchange(slot_.waits_for, seq);
+    was_stalled_ = slot_.stalled.exchange(true, std::memory_order_seq_cst);
+    holds_stream_ = !stream_.starved() && stream_.calls_in_turn();
+    if (holds_stream_) stream_.set_starved(true);
   }
   ~NotedWait() {
     std::lock_guard<std::mutex> lock(window_.issue_mutex());
     slot_.waits_for = outer_;
+    slot_.stalled.store(was_stalled_, std::memory_order_seq_cst);
+    if (holds_stream_) stream_.set_starved(false);
   }
   NotedWait(const NotedWait&) = delete;
 
  private:
   Window& window_;
   Slot& slot_;
+  Stream& stream_;
   Seq outer_;
+  bool was_stalled_, holds_stream_;
 };
 
 /// While it lives, the pool of the calling thread's function may have one thread more, unless its
@@ -43,8 +52,7 @@ class Blocked {
  public:
   Blocked() {
     Stream& stream = *RunningScope::slot().header.stream;
-    const bool in_order = info(stream.type()).threads == Threads::one;
-    if (stream.is_pool() && !in_order) pool_ = &static_cast<Pool&>(stream.runner());
+    if (!stream.calls_in_turn()) pool_ = &static_cast<Pool&>(stream.runner());
     if (pool_) pool_->block(true);
   }
   ~Blocked() {
@@ -101,6 +109,7 @@ void Waiting::wait_inside(Seq seq, const char* reason, const Done& done, int64_t
   }
   std::sort(awaited.begin(), awaited.end());
   note_awaited(seq);
+  board_.note_stalled();
   Board::Watching watching(board_);
   while (!done()) {
     if (run_awaited(awaited)) continue;
