@@ -10,21 +10,22 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import RankError
 from oneflow_lite.distributed.errors import in_one_line
-from oneflow_lite.distributed.global_tensor import to_global
 from oneflow_lite.distributed.placement import everywhere
 from oneflow_lite.distributed.sbp import split
 from oneflow_lite.ops.creation.data import tensor
 
 
-def told(own: Any) -> list[Any]:
+def told(name: str, own: Any) -> list[Any]:
     """Return what each rank says, by rank; all ranks of the world call it, and wait.
 
-    It is something that JSON has: text, numbers, lists, and dicts with text as keys.
+    It is something that JSON has: text, numbers, lists, and dicts with text as keys. The name is
+    that of the public function, for the errors of ranks that do something else.
     """
     if _C.current_member().size == 1:
         return [own]
     line = np.frombuffer(json.dumps(own).encode() + b"\n", np.uint8)
-    lines = to_global(tensor(line, device="cpu"), everywhere("cpu"), split(0)).full()
+    own_line = tensor(line, device="cpu")
+    lines = _C.assemble(own_line, everywhere("cpu"), [split(0)], name).full()
     return [json.loads(each) for each in lines.numpy().tobytes().splitlines()]
 
 
@@ -42,7 +43,7 @@ def barrier() -> None:
     --------
     >>> flow.distributed.barrier()
     """
-    told(None)
+    told("barrier", None)
 
 
 def together(name: str, step: Callable[[], Any]) -> list[Any]:
@@ -70,7 +71,7 @@ def together(name: str, step: Callable[[], Any]) -> list[Any]:
         result = step()
     except Exception as raised:
         error = raised
-    outcomes = told([result, None if error is None else in_one_line(error)])
+    outcomes = told(name, [result, None if error is None else in_one_line(error)])
     if error is not None:
         raise error
     for rank, (_, line) in enumerate(outcomes):
@@ -88,9 +89,9 @@ def require_same(name: str, facts: dict[str, str]) -> None:
         On all ranks; it has the first fact that differs, and two ranks that differ in it.
     """
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-    if len(set(told(digest))) == 1:
+    if len(set(told(name, digest))) == 1:
         return
-    first, *others = told(facts)
+    first, *others = told(name, facts)
     for rank, other in enumerate(others, 1):
         for key in {**first, **other}:
             if first.get(key) != other.get(key):

@@ -262,8 +262,12 @@ def test_lists_of_two_lengths() -> None:
 
     for error in errors_of(program, 2):
         assert isinstance(error, DesyncError | RankError)
-        assert "rank 0: collective 0, to_global of int64 (2,) broadcast" in str(error)
-        assert "rank 1: collective 0, to_global of int64 (3,) broadcast" in str(error)
+        assert "rank 0: collective 0, to_global of float64 (3,) and 1 more to partial(sum)" in str(
+            error
+        )
+        assert "rank 1: collective 0, to_global of float64 (3,) and 2 more to partial(sum)" in str(
+            error
+        )
     forget_failures()
 
 

@@ -35,7 +35,7 @@ DTYPES = ["float64", "float32", "int16", "uint8", "int64", "complex64"]
 
 def shared(folder: Path) -> Path:
     """A folder of all ranks, in a program that they run; of processes each has its own."""
-    return Path(agreement.told(str(folder))[0])
+    return Path(agreement.told("test", str(folder))[0])
 
 
 def random_tensor(

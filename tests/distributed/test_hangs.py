@@ -14,7 +14,7 @@ RunProgram = Callable[..., subprocess.CompletedProcess[str]]
 
 REPORT = "a collective has waited for 0.3 s (ONEFLOW_LITE_HANG_TIMEOUT) for ranks that have not"
 # Each total is two collectives: the shapes are exchanged, then the sums.
-IN = r": in collective {}, to_global of int64 .* at .*program\.py:\d+\n"
+IN = r": in collective {}, to_global of float64 \(7,\) to partial\(sum\) .* at .*program\.py:\d+\n"
 IDLE = r": idle since collective {}, reduce of float64 \(5,\).* at .*program\.py:\d+\n"
 
 THREADS = """

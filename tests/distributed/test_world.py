@@ -11,7 +11,16 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
-from oneflow_lite.distributed import DesyncError, RankError, placement, sbp
+from oneflow_lite.distributed import (
+    DesyncError,
+    RankError,
+    barrier,
+    placement,
+    save,
+    sbp,
+    to_global,
+    tree_sum,
+)
 
 HERE = "test_world.py"
 
@@ -236,6 +245,72 @@ def test_the_lines_of_both_sides() -> None:
     for error in errors:
         assert isinstance(error, DesyncError | RankError)
         assert all(line in str(error) for line in lines), error
+
+
+def everywhere(x: Any, how: sbp.Sbp) -> flow.distributed.GlobalTensor:
+    made: flow.distributed.GlobalTensor = x.to_global(placement.all("cpu"), how)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "texts"),
+    [
+        pytest.param(
+            lambda: everywhere(flow.ones((2, 3)), sbp.split(0)),
+            lambda: everywhere(flow.ones((4, 3), dtype="int32"), sbp.split(1)),
+            (
+                "to_global of float64 (2, 3) to split(0) on cpu [0, 1]",
+                "to_global of int32 (4, 3) to split(1) on cpu [0, 1]",
+            ),
+            id="other sbps",
+        ),
+        pytest.param(
+            lambda: to_global([flow.ones(2), flow.ones(3)], placement.all("cpu"), sbp.broadcast),
+            lambda: everywhere(flow.ones(2), sbp.broadcast),
+            (
+                "to_global of float64 (2,) and 1 more to broadcast on cpu [0, 1]",
+                "to_global of float64 (2,) to broadcast on cpu [0, 1]",
+            ),
+            id="a list",
+        ),
+        pytest.param(
+            lambda: tree_sum([flow.ones(2), flow.ones(2)]),
+            lambda: tree_sum([], placement.all("mock")),
+            (
+                "tree_sum of 2 blocks of float64 (2,) on cpu [0, 1]",
+                "tree_sum of no blocks on mock [0, 1]",
+            ),
+            id="tree_sum",
+        ),
+        pytest.param(
+            lambda: save("x.npy", flow.ones(2, placement=placement.all("cpu"))),
+            lambda: everywhere(flow.ones(2), sbp.split(0)),
+            ("save", "to_global of float64 (2,) to split(0) on cpu [0, 1]"),
+            id="save",
+        ),
+        pytest.param(
+            barrier,
+            lambda: flow.ones(2, placement=placement.all("cpu"), sbp=sbp.split(0)).sum().full(),
+            ("barrier", "reduce of float64 () partial(sum) on cpu [0, 1] to () broadcast on cpu "),
+            id="barrier",
+        ),
+    ],
+)
+def test_what_ranks_are_said_to_do(
+    first: Callable[[], Any], second: Callable[[], Any], texts: tuple[str, str]
+) -> None:
+    """It is what the program calls, and not the exchange inside."""
+
+    def program() -> None:
+        made = (second if flow.distributed.rank() else first)()
+        made.numpy()
+
+    errors = each_error(program)
+    forget_failures()
+    for error in errors:
+        assert isinstance(error, DesyncError), error
+        for rank, text in enumerate(texts):
+            assert re.search(rf"rank {rank}: collective \d+, {re.escape(text)}", str(error)), error
 
 
 def test_another_thread_is_no_rank() -> None:

@@ -15,9 +15,10 @@ namespace {
 
 constexpr const char* kName = "to_global";
 
-/// Of the sbps, which have to be the same on all ranks.
-uint64_t hash_of(const Sbps& sbps) {
+/// Of what has to be the same on all ranks: the sbps, and whether the program gives the tensors.
+uint64_t hash_of(const Sbps& sbps, bool is_programs) {
   Fingerprint hash;
+  hash.add(is_programs ? 1 : 0);
   for (const Sbp& sbp : sbps) {
     for (const int64_t word : {static_cast<int64_t>(sbp.share), static_cast<int64_t>(sbp.op),
                                static_cast<int64_t>(sbp.dim)}) {
@@ -25,6 +26,14 @@ uint64_t hash_of(const Sbps& sbps) {
     }
   }
   return hash.value();
+}
+
+/// "to_global of float32 (2, 3) to split(0) on cpu [0, 1]": what one rank has and asks for.
+std::string text_of(const std::vector<Told>& own, const Sbps& sbps, const Placement& placement) {
+  std::string text = concat(kName, " of ", own.empty() ? "nothing" : own[0].str());
+  if (own.size() > 1) text += concat(" and ", own.size() - 1, " more");
+  for (int axis = 0; axis < sbps.size(); ++axis) text += (axis ? ", " : " to ") + sbps[axis].str();
+  return concat(text, " on ", placement.str());
 }
 
 /// One tensor of what the ranks have told each other.
@@ -240,7 +249,8 @@ Tensor moved(const Issuer& issuer, Member& member, const Layout& layout, int axi
 }
 
 std::vector<Whole> assemble_all(const Issuer& issuer, Member& member, const Placement& placement,
-                                const Sbps& sbps, Device home, const std::vector<Tensor>& locals) {
+                                const Sbps& sbps, Device home, const std::vector<Tensor>& locals,
+                                const std::string& caller) {
   member.require_in_world(placement);
   if (sbps.size() != placement.grid().size()) {
     fail(ErrorKind::value, "[", kName, "] expected ", placement.grid().size(),
@@ -248,7 +258,11 @@ std::vector<Whole> assemble_all(const Issuer& issuer, Member& member, const Plac
   }
   std::vector<Told> own;
   for (const Tensor& local : locals) own.push_back({local.dtype, local.shape});
-  std::vector<std::vector<Told>> told = tell(issuer, member, kName, placement, hash_of(sbps), own);
+  const auto text = [caller, own, sbps, &placement] {
+    return caller.empty() ? text_of(own, sbps, placement) : caller;
+  };
+  std::vector<std::vector<Told>> told =
+      tell(issuer, member, kName, placement, hash_of(sbps, caller.empty()), own, text);
   std::vector<Assembly> each;
   for (size_t i = 0; i < locals.size(); ++i) {
     std::string which = locals.size() > 1 ? concat("tensor ", i, ": ") : "";
@@ -268,8 +282,8 @@ std::vector<Whole> assemble_all(const Issuer& issuer, Member& member, const Plac
 }
 
 Whole assemble(const Issuer& issuer, Member& member, const Placement& placement, const Sbps& sbps,
-               Device home, const Tensor& local) {
-  return std::move(assemble_all(issuer, member, placement, sbps, home, {local}).front());
+               Device home, const Tensor& local, const std::string& caller) {
+  return std::move(assemble_all(issuer, member, placement, sbps, home, {local}, caller).front());
 }
 
 }  // namespace ofl::distributed

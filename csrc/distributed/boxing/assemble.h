@@ -1,6 +1,9 @@
 // Local tensors become the parts of one tensor.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "distributed/boxing/boxing.h"
 
 namespace ofl::distributed {
@@ -15,14 +18,15 @@ struct Whole {
 /// have any. Waits until the ranks have told each other their shapes. Where a dimension is split
 /// the parts may be of any sizes, and elements move until they are balanced. Where ranks hold the
 /// same, the value is that of the first one. Error(value) on all ranks for parts that do not fit
-/// together.
+/// together. `caller`: what errors of ranks that differ call it by; "": to_global of the tensor.
 Whole assemble(const Issuer& issuer, Member& member, const Placement& placement, const Sbps& sbps,
-               Device home, const Tensor& local);
+               Device home, const Tensor& local, const std::string& caller = "");
 
 /// The same of many at once, as many on every rank: they tell each other all shapes in one
 /// collective, and values of first ranks go to the others in buckets.
 std::vector<Whole> assemble_all(const Issuer& issuer, Member& member, const Placement& placement,
-                                const Sbps& sbps, Device home, const std::vector<Tensor>& locals);
+                                const Sbps& sbps, Device home, const std::vector<Tensor>& locals,
+                                const std::string& caller = "");
 
 /// The ranges of a dimension that the ranks along an axis of the grid have, which splits it.
 std::vector<Range> balanced_ranges(const Layout& layout, int axis);

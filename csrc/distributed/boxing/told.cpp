@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "distributed/boxing/mail.h"
@@ -31,7 +32,8 @@ std::string Told::str() const { return concat(name_of(dtype), " ", shape_str(sha
 
 std::vector<std::vector<Told>> tell(const Issuer& issuer, Member& member, const char* name,
                                     const Placement& placement, uint64_t more,
-                                    const std::vector<Told>& own) {
+                                    const std::vector<Told>& own,
+                                    std::function<std::string()> text) {
   std::vector<int32_t> all(static_cast<size_t>(member.size()));
   std::iota(all.begin(), all.end(), 0);
   Mail mail(issuer, member, all, DType::i64, Device{});
@@ -51,7 +53,7 @@ std::vector<std::vector<Told>> tell(const Issuer& issuer, Member& member, const 
   // Its layout says how many tensors there are, should ranks differ in that.
   const Sbps sbps(placement.grid().size(), Sbp::broadcast());
   const Layout& listed = Layout::of(Dims{static_cast<int64_t>(own.size())}, placement, sbps);
-  mail.deliver({name, DType::i64, nullptr, &listed, more});
+  mail.deliver({name, DType::i64, nullptr, &listed, more, std::move(text)});
   std::vector<std::vector<Told>> told(own.size());
   for (const Tensor& each : by_place) {
     issuer.machine.wait_for_value(each.storage->dependence(), name);

@@ -140,7 +140,15 @@ Tensor tree_sum(const Issuer& issuer, Member& member, const Placement& row,
 Whole tree_sum(const Issuer& issuer, Member& member, const Placement& placement, Device home,
                std::vector<Tensor> own) {
   member.require_in_world(placement);
-  const std::vector<Told> told = tell(issuer, member, kName, placement, 0, {about(own)}).front();
+  const Told about_own = about(own);
+  const auto text = [about_own, count = own.size(), &placement] {
+    const std::string blocks =
+        count ? concat(count, count == 1 ? " block" : " blocks", " of ", block_of(about_own).str())
+              : "no blocks";
+    return concat(kName, " of ", blocks, " on ", placement.str());
+  };
+  const std::vector<Told> told =
+      tell(issuer, member, kName, placement, 0, {about_own}, text).front();
   const Told block = common_block(placement, told);
   std::vector<Range> ranges;
   std::vector<int32_t> ranks;

@@ -150,6 +150,7 @@ void record_collectives(bool on) { issues.record(on); }
 std::vector<IssuedCollective> take_collectives() { return issues.take(); }
 
 std::string Meaning::str() const {
+  if (words) return words();
   std::string text = concat(name, " of ", name_of(dtype));
   if (from) text += concat(" ", from->str());
   if (to) text += concat(from ? " to " : " ", to->str());

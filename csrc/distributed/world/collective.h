@@ -1,6 +1,8 @@
 // A collective as an instruction: tensors go from rank to rank, on the host's ccl stream.
 #pragma once
 
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "distributed/layouts/plan.h"
@@ -22,6 +24,8 @@ struct Meaning {
   const Layout* from = nullptr;
   const Layout* to = nullptr;
   uint64_t more = 0;  // a hash of what else has to be the same
+  /// The words of this rank for it; null: those of its dtype and layouts. Any thread.
+  std::function<std::string()> words = nullptr;
 
   /// "gather of float32 (1000, 4): split(0) on cpu [0, 1] to broadcast on cpu [0, 1]".
   std::string str() const;

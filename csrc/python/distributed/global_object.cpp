@@ -167,11 +167,12 @@ std::vector<GlobalTensor> boxed_all(const std::vector<const GlobalTensor*>& tens
 }
 
 GlobalTensor assembled(const Tensor& local, const Placement& placement,
-                       const distributed::Sbps& sbps) {
+                       const distributed::Sbps& sbps, const std::string& caller) {
   refuse_while_recording("to_global");
   const std::shared_ptr<Member> member = Member::current();
   const Device home = home_of(*member, placement);
-  distributed::Whole whole = distributed::assemble(issuer(), *member, placement, sbps, home, local);
+  distributed::Whole whole =
+      distributed::assemble(issuer(), *member, placement, sbps, home, local, caller);
   return {whole.layout, std::move(whole.part), member};
 }
 

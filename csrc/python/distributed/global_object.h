@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "distributed/boxing/assemble.h"
@@ -53,7 +54,7 @@ std::vector<GlobalTensor> boxed_all(const std::vector<const GlobalTensor*>& tens
 
 /// What this rank and all others give becomes one tensor; see distributed::assemble().
 GlobalTensor assembled(const Tensor& local, const distributed::Placement& placement,
-                       const distributed::Sbps& sbps);
+                       const distributed::Sbps& sbps, const std::string& caller);
 
 /// Calls an elementwise operation on operands of which at least one is a GlobalTensor; `call` does
 /// it on their parts, which are objects of the type Tensor or Python's numbers. `row`: that of the

@@ -111,11 +111,11 @@ void start_process() {
 }
 
 py::object assemble(const py::object& local, const Placement& placement,
-                    const std::vector<Sbp>& given) {
+                    const std::vector<Sbp>& given, const std::string& caller) {
   distributed::Sbps sbps;
   for (const Sbp& sbp : given) sbps.push_back(sbp);
   const Tensor& tensor = require_tensor(local.ptr(), "to_global");
-  return py::reinterpret_steal<py::object>(wrap_global(assembled(tensor, placement, sbps)));
+  return py::reinterpret_steal<py::object>(wrap_global(assembled(tensor, placement, sbps, caller)));
 }
 
 py::object box(const py::object& x, const Layout& to) {
@@ -273,7 +273,8 @@ void bind_world(py::module_& module) {
   module.def("forget_process_member", &Member::forget_process);
   module.def("current_member", &Member::current);
   module.def("enter_world", &Member::exchange);
-  module.def("assemble", &assemble);
+  module.def("assemble", &assemble, py::arg("local"), py::arg("placement"), py::arg("sbps"),
+             py::arg("caller") = "");
   module.def("box", &box);
   module.def("bring", &bring);
   module.def("home_in", &home_in);

@@ -73,7 +73,7 @@ def save(path: File, x: GlobalTensor | Mapping[str, GlobalTensor]) -> None:
     facts: dict[str, str] = {}
     together("save", lambda: facts.update(_facts_of(path, x)))
     require_same("save", facts)
-    _write(x, Replacement(Path(facts["path"]), told(secrets.token_hex(4))[0]))
+    _write(x, Replacement(Path(facts["path"]), told("save", secrets.token_hex(4))[0]))
 
 
 def _write(x: GlobalTensor | Mapping[str, GlobalTensor], place: Replacement) -> None:
