@@ -166,6 +166,10 @@ BAD: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
 BAD_SETS: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "a number as a key": (lambda p: save(p / "s", {3: ones()}), TypeError, "expected str, got 3"),
     "a path as a key": (lambda p: save(p / "s", {"a/b": ones()}), ValueError, "without slashes"),
+    "the name of the metadata": (
+        lambda p: save(p / "s", {"zarr.json": ones()}),
+        *(ValueError, r"\[save\] 'zarr.json' is no name of a tensor: the file that describes"),
+    ),
     "no name": (lambda p: save(p / "s", {"": ones()}), ValueError, "is no name of a tensor"),
     "a local tensor": (lambda p: save(p / "s", {"a": flow.ones(2)}), TypeError, "'a': expected"),
     "on a file": (lambda p: save(p / "good.npy", {"a": ones()}), NotADirectoryError, "choose"),

@@ -61,6 +61,10 @@ def require_names(x: Mapping[Any, Any]) -> None:
                 f"[save] {key!r} is no name of a tensor: expected printable text without slashes "
                 "that does not begin with a point or an underscore"
             )
+        if key.lower() == _METADATA:  # in either case, as some file systems take both for one
+            raise ValueError(
+                f"[save] {key!r} is no name of a tensor: the file that describes the set has it"
+            )
 
 
 # --- written
