@@ -1,5 +1,6 @@
 """The methods of GlobalTensor: other layouts, looks, and how it is shown."""
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -228,6 +229,21 @@ def __deepcopy__(self: GlobalTensor, memo: dict[int, Any]) -> GlobalTensor:  # n
     return copied
 
 
+def _without_out(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A reduction as a method; NumPy's function of the name calls it with ``out``."""
+
+    @functools.wraps(function)
+    def method(self: GlobalTensor, *args: Any, **names: Any) -> Any:
+        if "out" in names:
+            raise TypeError(
+                f"[{name}] a GlobalTensor is no array, and takes no out=, which "
+                f"numpy.{name}(x) gives it: x.{name}(...), or flow.{name}(x, ...)"
+            )
+        return function(self, *args, **names)
+
+    return method
+
+
 @_method
 def item(self: GlobalTensor, *index: int) -> Any:
     """Return an element as a Python number, where this rank has all of it; waits for it."""
@@ -256,6 +272,21 @@ def __float__(self: GlobalTensor) -> float:  # noqa: N807
 
 
 @_method
+def __format__(self: GlobalTensor, spec: str) -> str:  # noqa: N807
+    return format(_value(self, "format"), spec) if spec else str(self)
+
+
+@_method
+def __divmod__(self: GlobalTensor, other: Any) -> Any:  # noqa: N807
+    return self // other, self % other
+
+
+@_method
+def __rdivmod__(self: GlobalTensor, other: Any) -> Any:  # noqa: N807
+    return other // self, other % self
+
+
+@_method
 def __repr__(self: GlobalTensor) -> str:  # noqa: N807
     layout = _C.layout_of(self)
     if layout.box(_C.rank_of(self)) is None:
@@ -278,12 +309,13 @@ _METHODS["__getitem__"] = indexing.getitem
 _METHODS["__setitem__"] = indexing.setitem
 _METHODS["__matmul__"] = products.matmul
 # Methods that are functions of the namespace.
+_REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std")
 _FUNCTIONS = (
-    *("sum", "prod", "max", "min", "any", "all", "mean", "var", "std"),
     *("reshape", "transpose", "swapaxes", "ravel", "flatten", "squeeze", "astype", "clip"),
     *("argmax", "argmin", "argsort", "cumsum", "cumprod", "take", "copy"),
 )
 _METHODS |= {name: RULES[name] for name in _FUNCTIONS}
+_METHODS |= {name: _without_out(name, RULES[name]) for name in _REDUCTIONS}
 _METHODS["__copy__"] = RULES["copy"]
 
 

@@ -304,6 +304,15 @@ def test_functions_without_a_rule(name: str) -> None:
         (lambda x: flow.asarray(x, "int8", copy=False), ValueError, "float64 becomes int8"),
         (lambda x: np.asarray(x), TypeError, r"x\.full\(\)\.numpy\(\)"),
         (lambda x: np.array([x, x]), TypeError, "is no array"),
+        *(
+            (
+                lambda x, name=name: getattr(np, name)(x, axis=0),
+                TypeError,
+                rf"\[{name}\] a GlobalTensor is no array, .* x\.{name}\(\.\.\.\), or flow\.{name}",
+            )
+            for name in ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std")
+        ),
+        (lambda x: f"{x:.2f}", RuntimeError, r"\[format\] this rank has a part of .* full\(\)"),
         (lambda x: pickle.dumps(x), TypeError, r"\[pickle\] .* flow\.distributed\.save\(path, x\)"),
         (lambda x: x.to_global(sbp=sbp.partial("any")), TypeError, r"x\.astype\('bool'\)"),
         (
@@ -426,5 +435,24 @@ def test_any_and_all_are_of_bools() -> None:
         for op, expected in (("any", [True, True]), ("all", [False, True])):
             x = own.to_global(placement.all("cpu"), sbp.partial(op))
             assert x.full().tolist() == expected
+
+    on_ranks(program, 2)
+
+
+def test_a_format() -> None:
+    def program() -> None:
+        x = flow.tensor(A, placement=placement.all("cpu"), sbp=sbp.split(0))
+        assert f"{x[1, 2].to_global(sbp=sbp.broadcast):.2f}" == f"{A[1, 2]:.2f}"
+        assert f"{x}" == str(x)
+
+    on_ranks(program, 2)
+
+
+def test_divmod() -> None:
+    def program() -> None:
+        x = flow.tensor(A, placement=placement.all("cpu"), sbp=sbp.split(0))
+        for made, wanted in ((divmod(x, 2), divmod(A, 2)), (divmod(9, x + 1), divmod(9, A + 1))):
+            for own, known in zip(made, wanted, strict=True):
+                np.testing.assert_array_equal(own.full().numpy(), known)
 
     on_ranks(program, 2)
