@@ -21,6 +21,7 @@ from oneflow_lite.distributed.host_memory import share
 from oneflow_lite.flags import flags
 from oneflow_lite.launchers import TORCHRUN, Launcher, meant_size, own_environment
 from oneflow_lite.profiler.ranks import enter_world
+from oneflow_lite.profiler.trace import write_file
 
 _lock = threading.RLock()
 _is_known = False
@@ -202,6 +203,11 @@ class _Farewell:
     def _end_all(self) -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
-        time.sleep(self.SECONDS)
+        end = time.monotonic() + self.SECONDS
+        try:
+            write_file()  # the process ends before the exit handlers that are left
+        except BaseException:
+            traceback.print_exc()
+        time.sleep(max(0.0, end - time.monotonic()))
         self._abort(1)
         os._exit(1)  # some libraries return where another rank has aborted first

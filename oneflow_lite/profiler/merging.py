@@ -104,7 +104,8 @@ def _require_one_run(paths: list[Path], notes: list[dict[str, Any]]) -> None:
         one = len(missing) == 1
         raise ValueError(
             f"[merge] the run had {size} ranks, and the file{'' if one else 's'} of "
-            f"rank{'' if one else 's'} {', '.join(missing)} {'is' if one else 'are'} missing"
+            f"rank{'' if one else 's'} {', '.join(missing)} {'is' if one else 'are'} missing; "
+            "a rank that is killed before it has written its trace leaves none"
         )
 
 

@@ -23,6 +23,7 @@ import os
 import stat
 import threading
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -354,9 +355,10 @@ def _intersection(first: Sequence[Interval], second: Sequence[Interval]) -> list
 
 class _File(NamedTuple):
     profile: Profile
-    file: TextIO
+    path: str
+    file: TextIO | None  # None: it is made when it is written, as one of several processes does
     process: int
-    made: str | None  # its path, if it was not there before
+    is_made: bool  # it was not there before
 
 
 _file: list[_File] = []  # at most one
@@ -368,6 +370,7 @@ def start_file(path: str) -> None:
     The file is opened here, so that a path that cannot be written is known before the program runs.
     What it holds stays there until then. One of several processes has its rank in the name of its
     file: of ``trace.json``, rank 0 writes ``trace.rank0.json``; ``merge`` makes one trace of them.
+    That file is whole or not there, as another rank may end this one at any time.
 
     Raises
     ------
@@ -388,19 +391,32 @@ def start_file(path: str) -> None:
     >>> folder.cleanup()
     """
     try:
-        path = ranks.path_of_rank(path)
+        given, path = path, ranks.path_of_rank(path)
         was_there = os.path.exists(path)
-        file = open(path, "a", encoding="utf-8")  # noqa: SIM115 - until write_file
+        file: TextIO | None = open(path, "a", encoding="utf-8")  # noqa: SIM115 - until write_file
+        if path != given:
+            _close(file, None if was_there else path)
+            file = None
     except OSError as error:
         text = f"[profiler] expected a path that can be written, got {path!r}: {error.strerror}"
         raise OSError(error.errno, text) from error
     profile = Profile()
     _recorder.begin(profile)
-    _file.append(_File(profile, file, os.getpid(), None if was_there else path))
+    _file.append(_File(profile, os.path.abspath(path), file, os.getpid(), not was_there))
+
+
+def _close(file: TextIO | None, made: str | None) -> None:
+    """Close a file, if it is open, and remove what was made for it."""
+    if file is not None:
+        file.close()
+        if made is not None:
+            os.remove(made)
 
 
 def write_file() -> None:
     """Write the trace of the whole program; the machine is idle. Not in a forked child.
+
+    Where it is not, as before a rank ends the others, what is in flight is left out.
 
     Examples
     --------
@@ -408,17 +424,21 @@ def write_file() -> None:
     """
     while _file:
         own = _file.pop()
-        with own.file:
-            if own.process == os.getpid():
-                _recorder.end(own.profile, wait=False)
+        with own.file or nullcontext():
+            if own.process != os.getpid():
+                continue
+            _recorder.end(own.profile, wait=False)
+            if own.file is not None:
                 own.profile._overwrite(own.file)
+                continue
+            part = f"{own.path}.part"
+            own.profile.save(part)
+            os.replace(part, own.path)
 
 
 def drop_file() -> None:
     """Take ``start_file`` back: this process has nothing to trace. The file is as it was."""
     while _file:
         own = _file.pop()
-        own.file.close()
+        _close(own.file, own.path if own.is_made else None)
         _recorder.end(own.profile, wait=False)
-        if own.made is not None:
-            os.remove(own.made)

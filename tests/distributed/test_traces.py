@@ -160,7 +160,7 @@ LONELY = trace(0) | {"otherData": {"clock": "CLOCK_MONOTONIC", "start_ns": 1}}
         (({"traceEvents": [], "otherData": {"ranks": 2}},), r"has been merged already"),
         ((LONELY,), r"is of a process that has entered no world"),
         ((ONE, trace(1, run="b")), r"rank0\.json and .*rank1\.json are of different runs"),
-        ((ONE,), r"the run had 2 ranks, and the file of rank 1 is missing"),
+        ((ONE,), r"the run had 2 ranks, and the file of rank 1 is missing; a rank that"),
         ((trace(3, size=4),), r"the files of ranks 0, 1, 2 are missing"),
         ((ONE, trace(1), ONE), r"expected one file a rank, got several of rank 0"),
     ],
@@ -266,6 +266,39 @@ def test_a_file_of_each_process(start: Start, tmp_path: Path) -> None:
     check_collectives(whole["traceEvents"], 3)
     names = set(lanes_of(whole["traceEvents"]).values())
     assert "cpu ccl" in names
+
+
+@pytest.mark.process
+def test_ranks_that_are_ended_leave_their_traces(start: Start, tmp_path: Path) -> None:
+    """The one that raises, and those that it ends, if these are in time; no file is empty."""
+    done = start(
+        3,
+        code="if rank == 1: raise ValueError('on purpose')\ntotal(flow.ones(5))",
+        profile="trace.json",
+    )
+    assert done.returncode != 0
+    files = {path.name: path.read_text() for path in tmp_path.glob("trace.*.json")}
+    assert "trace.rank1.json" in files, done.stdout
+    for text in files.values():
+        events = json.loads(text)["traceEvents"]
+        assert any(e["ph"] == "X" and e["name"] == "to_global" for e in events)
+    if len(files) == 3:
+        merge([tmp_path / name for name in files], tmp_path / "trace.json")
+
+
+@pytest.mark.process
+def test_a_rank_that_is_killed_leaves_no_trace(start: Start, tmp_path: Path) -> None:
+    done = start(
+        2,
+        code="if rank == 1: raise ValueError('on purpose')\nos.kill(os.getpid(), signal.SIGKILL)",
+        profile="trace.json",
+    )
+    assert done.returncode != 0
+    files = [path.name for path in tmp_path.glob("trace.*")]
+    assert files in ([], ["trace.rank1.json"]), done.stdout
+    for name in files:
+        with pytest.raises(ValueError, match="rank 0 is missing; a rank that is killed before"):
+            merge([tmp_path / name], tmp_path / "trace.json")
 
 
 @pytest.mark.process
