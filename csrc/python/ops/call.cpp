@@ -5,11 +5,14 @@
 
 #include "base/casting.h"
 #include "python/convert.h"
+#include "python/machine/device_object.h"
 #include "python/ops/blas.h"
 #include "python/ops/registry.h"
 #include "python/runtime.h"
+#include "python/sequences.h"
 #include "python/slots.h"
 #include "python/tensor/element_calls.h"
+#include "python/tensor/functions.h"
 
 namespace ofl::python {
 
@@ -34,16 +37,26 @@ struct Operands {
 
 bool is_sequence(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
 
-/// False when an operand is of a type that no op takes. `home`: for operands without a device.
-/// `sequences`: lists and tuples are arrays (in operators, as with NumPy's).
-bool classify_all(const OpObject& op, PyObject* const* operands, int count, Device home,
-                  bool sequences, Operands* out) {
+/// What asarray() makes of a list or tuple. `home`: where it goes; null: to the tensors in it.
+Tensor from_sequence(PyObject* sequence, const Device* home) {
+  const Reference held(held_data(sequence, "tensor"));
+  if (held.get() == sequence) return from_any(sequence, home ? *home : default_device());
+  const Reference device(home ? device_object(*home) : Py_NewRef(Py_None));
+  const Reference made(converted(sequence, Py_None, device.get(), Py_None));
+  return tensor_of(made.get());
+}
+
+/// False when an operand is of a type that no op takes. Lists and tuples are arrays, as with NumPy.
+/// `into`: where the result goes, on whose device operands without one are; may be null.
+bool classify_all(const OpObject& op, PyObject* const* operands, int count, const Tensor* into,
+                  Operands* out) {
   for (int k = 0; k < count; ++k) {
     if (!is_tensor(operands[k])) continue;
     out->inputs[k].tensor = &tensor_of(operands[k]);
     out->codes[k] = ops::code_of(out->inputs[k].tensor->dtype);
     if (!out->first) out->first = out->inputs[k].tensor;
   }
+  const Device home = into ? into->device() : default_device();
   const char* name = op.op->name.c_str();
   const auto convert = [&](int k, Tensor&& tensor) {
     const Tensor& kept = out->keep(std::move(tensor));
@@ -57,8 +70,8 @@ bool classify_all(const OpObject& op, PyObject* const* operands, int count, Devi
     switch (classify(operands[k], &out->codes[k], name)) {
       case OperandKind::scalar: out->weak_or_scalar[k] = true; break;
       case OperandKind::other:
-        if (!sequences || !is_sequence(operands[k])) return false;
-        convert(k, from_any(operands[k], device));
+        if (!is_sequence(operands[k])) return false;
+        convert(k, from_sequence(operands[k], out->first || into ? &device : nullptr));
         break;
       case OperandKind::array:
         convert(k, from_array(reinterpret_cast<PyArrayObject*>(operands[k]), device));
@@ -165,13 +178,14 @@ PyObject* call_on_tensors(const OpObject& op, PyObject* const* operands, int cou
   const Device home = out ? out->tensor.device() : default_device();
   const char* const name = op.op->name.c_str();
   Operands parsed;
-  if (!classify_all(op, operands, count, home, not_implemented, &parsed)) {
+  if (!classify_all(op, operands, count, out ? &out->tensor : nullptr, &parsed)) {
     if (not_implemented) Py_RETURN_NOTIMPLEMENTED;
     const bool has_others = std::any_of(operands, operands + count, is_of_other_type);
     if (has_others && !out) return call_on_others(op, operands, count);
     for (int k = 0; k < count; ++k) {
       ops::TypeCode code;
-      if (!is_tensor(operands[k]) && classify(operands[k], &code, name) == OperandKind::other) {
+      if (is_tensor(operands[k]) || is_sequence(operands[k])) continue;
+      if (classify(operands[k], &code, name) == OperandKind::other) {
         fail(ErrorKind::type, "[", name, "] expected a tensor, an array or a number, got ",
              Py_TYPE(operands[k])->tp_name);
       }
