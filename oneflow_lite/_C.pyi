@@ -120,12 +120,12 @@ class Tensor:
 
 class Op:
     """A row of the op table, callable: ``op(x1[, x2[, x3]], /, *, out=None)``. Operands are tensors, NumPy
-    arrays or Python scalars (weak); at least one is a tensor, else the default device is used."""
+    arrays, nested lists or Python scalars (weak); without a tensor the default device is used."""
 
     __name__: str
     __doc__: str
     __signature__: Signature
-    def __call__(self, *operands: Any, out: Tensor | None = None) -> Tensor: ...
+    def __call__(self, *operands: Any, out: Any = None) -> Tensor: ...
     def accumulate(self, x: Any, axis: int = 0, dtype: Any = None) -> Tensor: ...
 
 def register_op(

@@ -168,7 +168,7 @@ def _signature(ufunc: np.ufunc) -> Signature:
     """What ``inspect`` says of a row's function."""
     names = _operand_names(ufunc)
     operands = [Parameter(name, Parameter.POSITIONAL_ONLY, annotation=Any) for name in names]
-    out = Parameter("out", Parameter.KEYWORD_ONLY, default=None, annotation=Tensor | None)
+    out = Parameter("out", Parameter.KEYWORD_ONLY, default=None, annotation=Any)
     return Signature([*operands, out], return_annotation=Tensor)
 
 
@@ -187,10 +187,10 @@ def _docstring(name: str, ufunc: np.ufunc, summary: str, example: Samples | None
 
 Parameters
 ----------
-{", ".join(names)} : Tensor, array or scalar
+{", ".join(names)} : Tensor, array, nested lists or scalar
     Operands, broadcast against each other; Python scalars take the dtype of the others.
-out : Tensor, optional
-    Where the result goes.
+out : Tensor or array, optional
+    Where the result goes; an array waits for it.
 
 Returns
 -------

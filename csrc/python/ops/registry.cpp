@@ -172,35 +172,55 @@ ops::ElementFn element_of(const ops::OpDef& op, const ops::Resolution& resolutio
   return is_one && op.loops.element ? op.loops.element(in[0]) : nullptr;
 }
 
+/// The target that a call names; null: none. Nothing but a tensor or an array can be one.
+PyObject* find_target(const OpObject& op, PyObject* const* values, PyObject* names) {
+  PyObject* out = nullptr;
+  const Py_ssize_t keywords = names ? PyTuple_GET_SIZE(names) : 0;
+  for (Py_ssize_t i = 0; i < keywords; ++i) {
+    PyObject* name = PyTuple_GET_ITEM(names, i);
+    PyObject* value = values[i];
+    if (PyUnicode_CompareWithASCIIString(name, "out") != 0) {
+      PyErr_Format(PyExc_TypeError, "[%s] unexpected keyword argument %A", op.op->name.c_str(),
+                   name);
+      throw PythonErrorSet{};
+    }
+    if (is_of_other_type(value)) {
+      fail(ErrorKind::type, "[", op.op->name, "] out: not for a ", Py_TYPE(value)->tp_name,
+           "; y[...] = flow.", op.op->name, "(...)");
+    }
+    if (value != Py_None && !is_tensor(value) && !PyArray_Check(value)) {
+      fail(ErrorKind::type, "[", op.op->name, "] out must be a tensor or array, got ",
+           Py_TYPE(value)->tp_name);
+    }
+    out = value == Py_None ? nullptr : value;
+  }
+  return out;
+}
+
+/// Puts the result into an array of NumPy, which waits for it, and returns that.
+PyObject* store_in_array(const OpObject& op, PyObject* array, PyObject* result) {
+  const Reference module(checked(PyImport_ImportModule("oneflow_lite.ops.masking")));
+  const Reference store(checked(PyObject_GetAttrString(module.get(), "store")));
+  const Reference given(
+      checked(Py_BuildValue("(sOOsO)", op.op->name.c_str(), array, result, "same_kind", Py_True)));
+  const Reference named(checked(Py_BuildValue("{s:O}", "widens", Py_True)));
+  return checked(PyObject_Call(store.get(), given.get(), named.get()));
+}
+
 PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     const auto& op = *reinterpret_cast<OpObject*>(self);
     const auto count = static_cast<int>(PyVectorcall_NARGS(nargsf));
-    TensorObject* out = nullptr;
-    const Py_ssize_t keywords = names ? PyTuple_GET_SIZE(names) : 0;
-    for (Py_ssize_t i = 0; i < keywords; ++i) {
-      PyObject* name = PyTuple_GET_ITEM(names, i);
-      PyObject* value = args[count + i];
-      if (PyUnicode_CompareWithASCIIString(name, "out") != 0) {
-        PyErr_Format(PyExc_TypeError, "[%s] unexpected keyword argument %A", op.op->name.c_str(),
-                     name);
-        throw PythonErrorSet{};
-      }
-      if (is_of_other_type(value)) {
-        fail(ErrorKind::type, "[", op.op->name, "] out: not for a ", Py_TYPE(value)->tp_name,
-             "; y[...] = flow.", op.op->name, "(...)");
-      }
-      if (value != Py_None && !is_tensor(value)) {
-        fail(ErrorKind::type, "[", op.op->name, "] out must be a tensor, got ",
-             Py_TYPE(value)->tp_name);
-      }
-      out = value == Py_None ? nullptr : reinterpret_cast<TensorObject*>(value);
-    }
+    PyObject* const out = find_target(op, args + count, names);
     if (count != op.op->nin) {
       fail(ErrorKind::type, "[", op.op->name, "] takes ", op.op->nin,
            op.op->nin == 1 ? " operand, got " : " operands, got ", count);
     }
-    return call_op(op, args, count, false, out);
+    if (!out || is_tensor(out)) {
+      return call_op(op, args, count, false, reinterpret_cast<TensorObject*>(out));
+    }
+    const Reference result(checked(call_op(op, args, count, false)));
+    return store_in_array(op, out, result.get());
   });
 }
 

@@ -1,0 +1,37 @@
+"""Arrays of NumPy as targets of elementwise functions."""
+
+import numpy as np
+import pytest
+
+import oneflow_lite as flow
+from oneflow_lite.ops.table import ROWS
+
+pytestmark = pytest.mark.usefixtures("no_warnings")
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_out_is_an_array(name: str) -> None:
+    row = ROWS[name]
+    given = [[[1, 2, 3]], [[1, 2, 1]], [[3, 4, 4]]][: row.ufunc.nin]
+    with np.errstate(all="ignore"):
+        expected = row.ufunc(*given)
+    out = np.zeros((2, 3), expected.dtype)
+    assert row.op(*map(flow.tensor, given), out=out) is out
+    np.testing.assert_array_equal(out, np.broadcast_to(expected, out.shape))
+
+
+def test_how_an_array_is_written(device: flow.Device) -> None:
+    x = flow.tensor([1.0, 4.0, 9.0], device=device)
+    out = np.zeros((3, 2), "f4")
+    assert flow.sqrt(x, out=out[:, 1]).tolist() == [1, 2, 3]  # of a view
+    assert out.tolist() == [[0, 1], [0, 2], [0, 3]]
+    own = np.array([1.0, 2.0])
+    flow.add(own[::-1], own, out=own)
+    assert own.tolist() == [3, 3]
+    with pytest.raises(TypeError, match=r"\[sqrt\].*float64.*int32"):
+        flow.sqrt(x, out=np.zeros(3, "i4"))
+    with pytest.raises(ValueError, match=r"\[sqrt\] expected out of shape \(3,\), got \(2,\)"):
+        flow.sqrt(x, out=np.zeros(2))
+    out.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        flow.sqrt(x, out=out[:, 0])
