@@ -12,7 +12,9 @@ from oneflow_lite._C import Device, Tensor
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.dtypes import canonical
 from oneflow_lite.interop.dlpack import from_dlpack
+from oneflow_lite.interop.orders import array_in_order, is_column_major, tensor_in_order
 from oneflow_lite.ops.creation.data import tensor
+from oneflow_lite.ops.manipulation.shapes import transpose
 
 File = str | os.PathLike[str] | IO[bytes]
 
@@ -30,7 +32,7 @@ def save(file: File, x: Any) -> None:
     file : str, path or binary file
         A name gets the suffix ``.npy`` unless it has it.
     x : Tensor or anything that ``tensor`` takes
-        The value, written in row-major order. Its device is not recorded.
+        The value, written in row-major order unless it is column-major. Its device is not recorded.
 
     Examples
     --------
@@ -89,8 +91,8 @@ def load(
     Parameters
     ----------
     file : str, path or binary file
-        Written by ``save``, ``savez`` or NumPy, of any order and byte order. Pickled objects are
-        refused.
+        Written by ``save``, ``savez`` or NumPy, of any byte order. The order of the elements is
+        kept. Pickled objects are refused.
     device : Device or str, optional
         Where the tensors go; the thread's default device unless given.
     mmap_mode : {None, "r", "r+", "c"}
@@ -127,6 +129,8 @@ def tensor_of(found: npt.NDArray[Any], target: Device, mapped: bool) -> Tensor:
 
     Of a mapped file, or an array that nobody else has, the tensor is the memory itself.
     """
+    if not mapped and is_column_major(found):
+        return transpose(tensor_of(found.T, target, mapped))
     is_bfloat16 = found.dtype.char == "V" and found.dtype == _BFLOAT16_IN_FILES
     if is_bfloat16:
         canonical("bfloat16", "load")  # needs a package
@@ -136,7 +140,10 @@ def tensor_of(found: npt.NDArray[Any], target: Device, mapped: bool) -> Tensor:
 
 
 def _value(x: Any) -> npt.NDArray[Any]:
-    return x.numpy() if isinstance(x, Tensor) else np.asarray(tensor(x, device="cpu"))
+    if isinstance(x, Tensor):
+        return array_in_order(x)
+    is_array = isinstance(x, np.ndarray)
+    return np.asarray(tensor_in_order(x, "cpu") if is_array else tensor(x, device="cpu"))
 
 
 def _values(named: Mapping[str, Any]) -> dict[str, Any]:

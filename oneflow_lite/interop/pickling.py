@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike
-from oneflow_lite.ops.creation.data import tensor
+from oneflow_lite.interop.orders import array_in_order, tensor_in_order
 
 _DeviceMap = DeviceLike | Mapping[str, DeviceLike]
 _device_map: ContextVar[_DeviceMap] = ContextVar("device_map", default=None)
@@ -46,14 +46,14 @@ def reduce(self: Tensor) -> tuple[Any, ...]:
 
     The value is pickled by NumPy, so protocol 5 may keep it out of band.
     """
-    return _unpickled, (self.numpy(), str(self.device))
+    return _unpickled, (array_in_order(self), str(self.device))
 
 
 def _unpickled(value: npt.NDArray[Any], device: str) -> Tensor:
     mapping = _device_map.get()
     wanted = mapping.get(device, device) if isinstance(mapping, Mapping) else mapping or device
     try:
-        return tensor(value, device=wanted)
+        return tensor_in_order(value, wanted)
     except ValueError as error:
         raise ValueError(
             f"[pickle] a tensor of {device} cannot go to {wanted}: {error}; "

@@ -25,6 +25,18 @@ def test_round_trips(protocol: int, device: flow.Device) -> None:
                 same(expected, back)
 
 
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_the_order_in_memory_is_kept(protocol: int, device: flow.Device) -> None:
+    for shape in ((3, 4), (2, 3, 4), (3, 1), (0, 3)):
+        x = values(shape, "float32", 1)
+        t = flow.tensor(x, device=device)
+        for theirs, ours in ((x, t), (x.T, flow.transpose(t)), (x.T[:1], flow.transpose(t)[:1])):
+            expected = pickle.loads(pickle.dumps(theirs, protocol))
+            back = pickle.loads(pickle.dumps(ours, protocol))
+            same(expected, back)
+            assert back.strides == expected.strides
+
+
 def test_only_the_view_is_pickled() -> None:
     t = flow.zeros(1_000_000)
     assert len(pickle.dumps(t[:10])) < 1000

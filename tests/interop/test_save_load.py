@@ -25,11 +25,13 @@ def test_npy_both_ways(dtype: str, tmp_path: Path, device: flow.Device) -> None:
             t = flow.load(path, device=device)
             assert isinstance(t, flow.Tensor)
             assert t.device == device
-            assert t.is_contiguous()
+            assert t.is_contiguous() is not np.load(path).flags.fnc
+            assert t.size == 0 or t.strides == np.load(path).strides
             same(native, t)
-            flow.save(path, t)
-            same(native, np.load(path))
-            assert path.read_bytes() == _npy(np.ascontiguousarray(native).reshape(shape))
+            for given in (t, native):
+                flow.save(path, given)
+                same(native, np.load(path))
+                assert path.read_bytes() == _npy(native)
 
 
 def _npy(x: np.ndarray) -> bytes:
@@ -64,6 +66,35 @@ def test_npz_both_ways(write: Any, tmp_path: Path, device: flow.Device) -> None:
     for name in DTYPES:
         assert ours[name].device == device
         same(tensors[name].numpy(), ours[name])
+
+
+def test_the_order_in_memory_is_kept(tmp_path: Path, device: flow.Device) -> None:
+    """What is column-major and not row-major is kept so; all else is written row-major."""
+    for shape in ((3, 4), (2, 3, 4), (3, 1), (1, 4), (0, 3)):
+        x = values(shape, "float32", 3)
+        t = flow.tensor(x, device=device)
+        pairs = [(x, t), (x.T, flow.transpose(t)), (x[::-1].T, flow.transpose(t[::-1]))]
+        pairs.append((np.moveaxis(x, 0, -1), flow.moveaxis(t, 0, -1)))
+        for theirs, ours in pairs:
+            flow.save(tmp_path / "a.npy", ours)
+            assert (tmp_path / "a.npy").read_bytes() == _npy(theirs)
+            flow.savez(tmp_path / "a.npz", one=ours)
+            for back in (
+                flow.load(tmp_path / "a.npy", device=device),
+                flow.load(tmp_path / "a.npz", device=device)["one"],
+            ):
+                assert isinstance(back, flow.Tensor)
+                same(theirs, back)
+                assert back.strides == np.load(tmp_path / "a.npy").strides
+
+
+def test_a_turned_file_of_bfloat16(tmp_path: Path, device: flow.Device) -> None:
+    t = flow.arange(12, dtype=flow.bfloat16, device=device).reshape(3, 4).T
+    flow.save(tmp_path / "a.npy", t)
+    back = flow.load(tmp_path / "a.npy", device=device)
+    assert isinstance(back, flow.Tensor)
+    assert (back.dtype, back.device, back.strides) == (t.dtype, device, t.strides)
+    assert back.tolist() == t.tolist()
 
 
 def test_saving_waits_for_the_tensor() -> None:
