@@ -31,12 +31,13 @@ def _distribution(
 ) -> Callable[..., Tensor]:
     """Return the method that draws by NumPy's method of the same name.
 
-    ``parameters``: name -> default, of those before ``size``; ``own_dtype``: NumPy draws float32
-    itself, instead of a cast of what was drawn.
+    ``parameters``: name -> default, of those before ``size``; ``own_dtype``: NumPy takes the dtype
+    after it, and draws float32 itself, instead of a cast of what was drawn.
     """
     given = ", ".join([*parameters, "size"])
     declared = [key if x is _REQUIRED else f"{key}={x!r}" for key, x in parameters.items()]
-    text = f"""def draw(self, {", ".join([*declared, "size=None"])}, *, dtype=None, device=None):
+    last = "dtype=None, *" if own_dtype else "*, dtype=None"
+    text = f"""def draw(self, {", ".join([*declared, "size=None"])}, {last}, device=None):
         return self._drawn({name!r}, ({given},), dtype, device, {own_dtype})"""
     scope: dict[str, Any] = {}
     exec(compile(text, __file__, "exec"), scope)  # of this file, which is no user's line
@@ -53,8 +54,7 @@ def _distribution(
         >>> flow.random.default_rng(0).{name}({example}).tolist()
         {values.tolist()}
         """
-    native: Callable[..., Tensor] = _C.native(_C.paths.draw)(draw)
-    return native
+    return _C.native(_C.paths.draw)(draw)  # type: ignore[no-any-return]
 
 
 def _seen(op: str, x: Any) -> Any:
@@ -116,9 +116,9 @@ class Generator(Recorded):
         low: int,
         high: int | None = None,
         size: Size = None,
-        *,
         dtype: Any = np.int64,
         endpoint: bool = False,
+        *,
         device: DeviceLike = None,
     ) -> Tensor:
         """Return integers from [low, high), or [0, low); with ``endpoint``, high can occur.

@@ -184,6 +184,33 @@ def test_float32_is_drawn_as_such(name: str, device: flow.Device) -> None:
     same(expected, getattr(ours, name)(5, dtype="float32", device=device))
 
 
+def test_the_dtype_at_its_place(device: flow.Device) -> None:
+    """NumPy's generators take it after the size, and so do ours where NumPy's have it."""
+    ours, numpys = flow.random.default_rng(3), np.random.default_rng(3)
+    for name in ("random", "standard_normal", "standard_exponential"):
+        for size in ((2, 3), None, 2000):
+            expected = getattr(numpys, name)(size, "f4")
+            same(np.asarray(expected), getattr(ours, name)(size, "f4", device=device))
+    same(numpys.standard_gamma(2.0, 3, "f4"), ours.standard_gamma(2.0, 3, "f4", device=device))
+    same(numpys.integers(0, 10, 5, "u1"), ours.integers(0, 10, 5, "u1", device=device))
+    same(numpys.integers(0, 3, 9, "i8", True), ours.integers(0, 3, 9, "i8", True, device=device))
+    assert flow.random.random(2, "f4").dtype == flow.float32
+    philox = flow.random.Philox(3)
+    assert philox.random(2, "f4").dtype == philox.standard_normal(2, "f4").dtype == flow.float32
+    assert philox.integers(0, 3, 9, "u1", True).dtype == flow.uint8
+    with pytest.raises(TypeError):
+        ours.normal(0.0, 1.0, 3, "f4")
+
+
+def test_the_dtype_at_its_place_in_a_program() -> None:
+    numpys, ours = np.random.default_rng(3), flow.random.default_rng(3)
+    program = flow.jit(lambda: (ours.random(3, "f4"), ours.integers(0, 9, 4, "u1", True)))
+    for _ in range(3):
+        floats, integers = program()
+        same(numpys.random(3, "f4"), floats)
+        same(numpys.integers(0, 9, 4, "u1", True), integers)
+
+
 ROWS = ((7,), (6, 3), (2, 5, 3), (0,), (0, 2))
 
 
