@@ -19,7 +19,8 @@ from oneflow_lite.ops.linear_algebra import dot
 from oneflow_lite.ops.manipulation.joining import concat
 from oneflow_lite.ops.manipulation.shapes import squeeze
 from oneflow_lite.ops.operands import host_array, on_one_device
-from oneflow_lite.ops.statistics.reduction import average, sum
+from oneflow_lite.ops.statistics.averages import average
+from oneflow_lite.ops.statistics.reduction import sum
 from oneflow_lite.ops.table import exported
 
 _INEXACT = ("real floating", "complex floating")
