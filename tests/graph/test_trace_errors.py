@@ -70,6 +70,13 @@ LOOKS: dict[str, tuple[str, Callable[[flow.Tensor], Any]]] = {
 }
 
 
+def test_a_mask_is_named_by_its_own_shape() -> None:
+    x = flow.ones((4, 50))
+    for function in (lambda x: x[x > 0], flow.nonzero, flow.argwhere):
+        with pytest.raises(TraceError, match=r"needs the values of a tensor of shape \(4, 50\)"):
+            trace(function, x)
+
+
 @pytest.mark.parametrize("name", LOOKS)
 @pytest.mark.parametrize("given", ["argument", "made", "captured"])
 def test_looks(name: str, given: str) -> None:

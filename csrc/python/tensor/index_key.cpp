@@ -453,6 +453,7 @@ Indexed parse_key(const Tensor& x, PyObject* key, const char* op) {
 
 int64_t look_at_count(const Tensor& x, const char* op) {
   if (const std::optional<int64_t> count = count_nonzero_here(issuer(), x)) return *count;
+  refuse_while_recording(op, &x);  // the mask is what the user knows, not the count
   const Tensor count = count_nonzero(issuer(), op, x);
   Scalar element;
   int64_t value;
