@@ -85,7 +85,7 @@ MESSAGES: list[tuple[Callable[[], Any], Any, str]] = [
     (lambda: x() < "a", TypeError, "not supported"),
     (lambda: flow.add(x(), "a"), TypeError, r"\[add\].*str"),
     (lambda: flow.add(x(), None), TypeError, r"\[add\].*NoneType"),
-    (lambda: flow.add(x(), [1]), TypeError, r"\[add\].*list"),
+    (lambda: flow.add(x(), {1}), TypeError, r"\[add\].*set"),
     (lambda: flow.add(x()), TypeError, r"\[add\] takes 2 operands, got 1"),
     (lambda: flow.sqrt(x(), x()), TypeError, r"\[sqrt\] takes 1 operand, got 2"),
     (lambda: flow.add(x(), x(), where=True), TypeError, r"\[add\].*where"),
