@@ -328,9 +328,9 @@ def outcome(x):
         return float(x.sum().item())
     except flow.OutOfMemoryError:
         return None
-with flow.flags(memory_limit="12MiB", hang_timeout=5):
+with flow.flags(memory_limit="15MiB", hang_timeout=5):
     x = flow.ones(500_000, device="cuda:0")
     found = [outcome(y) for y in [x * k for k in range(6)]]
-print(found[:2] == [0.0, 500_000.0] or found[0] is None, None in found)
+print(found)
 """
-    assert succeeds(run_program, code).split() == ["True", "True"]
+    assert succeeds(run_program, code).split() == ["[0.0,", "500000.0,", *["None,"] * 3, "None]"]

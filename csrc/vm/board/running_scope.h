@@ -3,7 +3,6 @@
 #pragma once
 
 #include "vm/instruction.h"
-#include "vm/stream.h"
 
 namespace ofl::vm {
 
@@ -26,10 +25,11 @@ class RunningScope {
     }
     return false;
   }
-  /// The code of one of them is all that may run on this stream.
-  static bool holds(const Stream& stream) {
+  /// One of them is an instruction of which this holds.
+  template <typename Is>
+  static bool any_of(const Is& is) {
     for (const RunningScope* scope = innermost_; scope; scope = scope->outer_) {
-      if (scope->slot_.header.stream == &stream && stream.calls_in_turn()) return true;
+      if (is(scope->slot_)) return true;
     }
     return false;
   }

@@ -7,12 +7,18 @@ namespace ofl::vm {
 
 namespace {
 
+/// The calling thread is in a function, and nothing else of this stream begins before it ends.
+bool is_held_up_here(const Stream& stream) {
+  return stream.calls_in_turn() &&
+         RunningScope::any_of([&](const Slot& slot) { return slot.header.stream == &stream; });
+}
+
 /// An instruction that may give memory back is running, or is ready on a stream whose runner is not
 /// starved. None may that waits for memory or for another instruction, nor a function that the
 /// calling thread is in, nor what comes behind it.
 bool others_run(DeviceTable& devices, const Slot& self) {
   for (Stream* stream : devices.streams()) {
-    const bool may_run = !stream->starved() && !RunningScope::holds(*stream);
+    const bool may_run = !stream->starved() && !is_held_up_here(*stream);
     if (may_run && stream->has_ready()) return true;
   }
   Window& window = devices.window();
