@@ -400,7 +400,7 @@ bool stays_here(vm::VirtualMachine& machine, const Tensor& result, double work,
                 vm::PacedCall& paced) {
   if (!result.storage->on_host()) return false;
   if (machine.is_small(work)) return true;
-  const auto bytes = static_cast<int64_t>(result.storage->bytes());
+  const int64_t bytes = result.size() * static_cast<int64_t>(size_of(result.dtype));
   const vm::Fusion fusion = machine.options().fusion.load(std::memory_order_relaxed);
   const bool is_joinable =
       fusion == vm::Fusion::where_it_pays ? is_large(bytes) : fusion_pays(machine.options(), bytes);

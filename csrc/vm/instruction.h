@@ -124,6 +124,9 @@ inline constexpr const char* kSlotStateNames[] = {"waiting", "ready",         "r
                                                   "calling", "not completed", "launched"};
 
 inline constexpr Seq kWaited = Seq{1} << 63;
+/// Of Slot::stalled: it may serve others for as long as the program runs; it is in the hands of a
+/// thread that runs another instruction first.
+inline constexpr Seq kServes = kWaited - 1, kInTurn = kWaited - 2;
 
 inline constexpr size_t kBodyBytes = 1792;
 inline constexpr size_t kHotBytes = 192;  // of a slot: up to its operands
@@ -136,8 +139,9 @@ struct alignas(64) Slot {
   std::atomic<Seq> seq{0};
   std::atomic<int32_t> pending{0};  // edges not yet released, plus one while being issued
   std::atomic<SlotState> state{SlotState::waiting};  // for reports, the starvation rule, fork
-  std::atomic<bool> starved{false};  // running, but waiting for memory, or for its turn to ask
-  std::atomic<bool> stalled{false};  // in its call, and gives no memory back before others do
+  std::atomic<bool> starved{false};                  // running, but waiting for memory
+  /// Running, but it gives no memory back before this instruction retires; kServes, kInTurn.
+  std::atomic<Seq> stalled{0};
   /// Lists of successors by milestone; kClosed once it is reached.
   std::atomic<Edge*> successors[kMilestoneCount];
 

@@ -32,7 +32,7 @@ bool QueuePolicy::run_open(bool lingers) {
 }
 
 void QueuePolicy::run(Slot* slot) {
-  slot->starved.store(false, std::memory_order_relaxed);  // of a group that was taken apart
+  slot->stalled.store(0, std::memory_order_relaxed);  // of a group that was taken apart
   launch(&slot, 1, nullptr);
 }
 
@@ -69,7 +69,7 @@ void QueuePolicy::end_launch(Slot* const* slots, size_t count, const Group* grou
   const FailurePtr unrecorded = attempt(first, [&] { positions_.record(wanted); });
   if (group) first->saved_bytes = static_cast<uint64_t>(group->savings().bytes);
   for (Slot* const* slot = slots; slot != end; ++slot) {
-    (*slot)->starved.store(false, std::memory_order_relaxed);
+    (*slot)->stalled.store(0, std::memory_order_relaxed);
     if (group) (*slot)->group = first->name();
     (*slot)->started = first->started;
     (*slot)->ended = first->ended;

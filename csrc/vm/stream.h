@@ -47,7 +47,10 @@ class Stream final : public Runner::Work {
   /// Its functions are called without the baton: its policy is a PoolPolicy.
   bool is_pool() const { return info(type_).threads != Threads::worker; }
   /// While code of the user runs on it, nothing else begins.
-  bool calls_in_turn() const { return info(type_).threads != Threads::many; }
+  bool calls_in_turn() const {
+    const Threads threads = info(type_).threads;
+    return threads == Threads::worker || threads == Threads::one;
+  }
 
   /// Any thread: puts an instruction whose predecessors are where they must be into the list of
   /// ready ones, in order, and marks it dispatched. Wakes the worker, unless the caller sees to it.

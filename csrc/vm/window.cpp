@@ -41,7 +41,7 @@ Slot* Window::claim() {
     slot->waits_for = 0;
     slot->operands.clear();
     slot->starved.store(false, std::memory_order_relaxed);
-    slot->stalled.store(false, std::memory_order_relaxed);
+    slot->stalled.store(0, std::memory_order_relaxed);
     for (auto& list : slot->successors) list.store(nullptr, std::memory_order_relaxed);
     slot->pending.store(1, std::memory_order_relaxed);
     slot->state.store(SlotState::waiting, std::memory_order_relaxed);

@@ -132,6 +132,14 @@ def _divide_cores(local_size: int) -> None:
     flags.replace_default("num_threads", max(1, cores // local_size), "ranks of this machine")
 
 
+def _write_trace() -> None:
+    """Write the profile of the process, which ends before the exit handlers that are left."""
+    try:
+        write_file()
+    except BaseException:
+        traceback.print_exc()
+
+
 class _Farewell:
     """How a rank leaves: it says so to the others; and after an error it ends them."""
 
@@ -204,10 +212,9 @@ class _Farewell:
         sys.stdout.flush()
         sys.stderr.flush()
         end = time.monotonic() + self.SECONDS
-        try:
-            write_file()  # the process ends before the exit handlers that are left
-        except BaseException:
-            traceback.print_exc()
+        writer = threading.Thread(target=_write_trace, daemon=True)  # others may hold its locks
+        writer.start()
+        writer.join(self.SECONDS)
         time.sleep(max(0.0, end - time.monotonic()))
         self._abort(1)
         os._exit(1)  # some libraries return where another rank has aborted first

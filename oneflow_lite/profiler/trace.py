@@ -23,7 +23,7 @@ import os
 import stat
 import threading
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -432,8 +432,13 @@ def write_file() -> None:
                 own.profile._overwrite(own.file)
                 continue
             part = f"{own.path}.part"
-            own.profile.save(part)
-            os.replace(part, own.path)
+            try:
+                own.profile.save(part)
+                os.replace(part, own.path)
+            except BaseException:
+                with suppress(FileNotFoundError):
+                    os.unlink(part)
+                raise
 
 
 def drop_file() -> None:

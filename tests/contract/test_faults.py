@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from oneflow_lite import engine
 from tests.support.machine import Gate, here, line_of
 
 DEVICE = "mock:0"
@@ -316,3 +317,26 @@ def test_functions_and_memory_that_does_not_come(
     """Nobody waits for memory of a function that waits itself, or that serves others."""
     done = run_program(STARVING, device, how, memory_limit="6MiB", hang_timeout="5", timeout=15)
     assert done.stdout.split() == ["True"], done.stderr
+
+
+def test_functions_that_wait_make_room_for_others() -> None:
+    """As many wait as there are threads; what they wait for is completed by one more."""
+    var, notes = engine.Var("table"), []
+    engine.push_async(lambda _, done: notes.append(done), writes=[var])
+    waiting = [engine.push(lambda: engine.wait(var)) for _ in range(8)]
+    engine.push(lambda: notes[0]()).result()
+    assert [each.result(timeout=30) for each in waiting] == [None] * 8
+
+
+def test_memory_that_blocking_functions_give_back_is_waited_for() -> None:
+    flow.empty_cache()
+    in_use = flow.memory_stats("cpu")["in_use"]
+    goes_on = threading.Event()
+    with flow.flags(memory_limit=in_use + (6 << 20)):
+        x = flow.ones(500_000)
+        assert x[0].item() == 1
+        engine.push(lambda x=x: goes_on.wait(), blocking=True)
+        del x
+        threading.Timer(0.2, goes_on.set).start()
+        assert flow.ones(500_000).sum().item() == 500_000
+    flow.empty_cache()

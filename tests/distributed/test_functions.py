@@ -333,6 +333,8 @@ def test_functions_without_a_rule(name: str) -> None:
         (lambda x: flow.sort(x.ravel()), TypeError, r"\[sort\] has no rule for one dimension"),
         (lambda x: flow.broadcast_to(x, (5, 4)), ValueError, "does not broadcast"),
         (lambda x: x.__setitem__(0, flow.ones(4)), TypeError, "a Tensor of this rank alone"),
+        (lambda x: flow.add(x, [1.0] * 4), TypeError, "beside a GlobalTensor, got list"),
+        (lambda x: flow.maximum((1.0,), x), TypeError, "beside a GlobalTensor, got tuple"),
         (lambda x: x.__setitem__([0], 1), TypeError, "no rule for index arrays"),
         (lambda x: x.__setitem__(0, [1, 2]), ValueError, "broadcast"),
         (lambda x: flow.zeros(3, placement="cpu"), TypeError, r"\[zeros\] placement: expected"),

@@ -294,7 +294,7 @@ def test_a_rank_that_is_killed_leaves_no_trace(start: Start, tmp_path: Path) -> 
         profile="trace.json",
     )
     assert done.returncode != 0
-    files = [path.name for path in tmp_path.glob("trace.*")]
+    files = [path.name for path in tmp_path.glob("trace.*.json")]
     assert files in ([], ["trace.rank1.json"]), done.stdout
     for name in files:
         with pytest.raises(ValueError, match="rank 0 is missing; a rank that is killed before"):

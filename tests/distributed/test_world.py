@@ -294,6 +294,12 @@ def everywhere(x: Any, how: sbp.Sbp) -> flow.distributed.GlobalTensor:
             ("barrier", "reduce of float64 () partial(sum) on cpu [0, 1] to () broadcast on cpu "),
             id="barrier",
         ),
+        pytest.param(
+            barrier,
+            lambda: save("x.npy", flow.ones(2, placement=placement.all("cpu"))),
+            ("barrier", "save"),
+            id="barrier and save",
+        ),
     ],
 )
 def test_what_ranks_are_said_to_do(

@@ -15,10 +15,10 @@ namespace {
 
 constexpr const char* kName = "to_global";
 
-/// Of what has to be the same on all ranks: the sbps, and whether the program gives the tensors.
-uint64_t hash_of(const Sbps& sbps, bool is_programs) {
+/// Of what has to be the same on all ranks: the sbps, and the function that the program calls.
+uint64_t hash_of(const Sbps& sbps, const std::string& caller) {
   Fingerprint hash;
-  hash.add(is_programs ? 1 : 0);
+  hash.add_all(caller);
   for (const Sbp& sbp : sbps) {
     for (const int64_t word : {static_cast<int64_t>(sbp.share), static_cast<int64_t>(sbp.op),
                                static_cast<int64_t>(sbp.dim)}) {
@@ -262,7 +262,7 @@ std::vector<Whole> assemble_all(const Issuer& issuer, Member& member, const Plac
     return caller.empty() ? text_of(own, sbps, placement) : caller;
   };
   std::vector<std::vector<Told>> told =
-      tell(issuer, member, kName, placement, hash_of(sbps, caller.empty()), own, text);
+      tell(issuer, member, kName, placement, hash_of(sbps, caller), own, text);
   std::vector<Assembly> each;
   for (size_t i = 0; i < locals.size(); ++i) {
     std::string which = locals.size() > 1 ? concat("tensor ", i, ": ") : "";

@@ -91,9 +91,9 @@ struct HelperPool::Job {
 // look at it: the caller withdraws it, with `mutex`, and then waits for `inside` to be 0. The
 // helpers' writes are visible to it by the same mutex, or by the release of `inside`.
 //
-// The mutex is held for some instructions only, and nobody is woken with it: a thread that slept
-// for it would be woken late, and perhaps on the core of who had it. So all but helpers spin for
-// it.
+// The mutex is held for some instructions, or for some calls of the system where a caller has slept.
+// Nobody is woken with it: a thread that slept for it would be woken late, and perhaps on the core
+// of who had it. So all but helpers spin for it.
 //
 // A place at the job is not forgotten: the caller publishes the job and then counts who stands by;
 // who stands down leaves the count and then looks for a job. All four are seq_cst, so either the
@@ -265,8 +265,9 @@ HelperPool::Job* HelperPool::Shared::join() {
   return offered;
 }
 
-/// The last to leave wakes the caller, who is not between its look and its sleep. It keeps its
-/// core, as it looks for the next job. So the caller wakes on another one.
+/// The last to leave wakes the caller, who is not between its look and its sleep. It goes on, and
+/// keeps its core. So the caller wakes on another one. Who leaves an earlier job late may keep the
+/// caller off its core, too: that costs time at worst.
 void HelperPool::Shared::leave() {
   if (inside.fetch_sub(1, std::memory_order_release) > 1) return;
   {

@@ -69,6 +69,10 @@ class Operands {
            ", another a Tensor of this rank alone; x.to_global(placement, sbp) says which part of "
            "what the latter is");
     }
+    if (PyList_Check(object) || PyTuple_Check(object)) {
+      fail(ErrorKind::type, "[", name_, "] expected a GlobalTensor, an array or a number beside a ",
+           "GlobalTensor, got ", Py_TYPE(object)->tp_name);
+    }
     if (!PyArray_Check(object)) return nullptr;
     auto* const array = reinterpret_cast<PyArrayObject*>(object);
     Dims shape;

@@ -32,7 +32,7 @@ void OpenGroup::collect() {
     Slot* slot = stream_.ready().first();
     if (!slot) return;
     if (!slot->header.type->group || !Grouping::add(*group_, slot)) break;
-    slot->starved.store(true, std::memory_order_relaxed);  // it asks for memory by the first one
+    slot->stalled.store(kInTurn, std::memory_order_relaxed);
     slot->state.store(SlotState::running, std::memory_order_seq_cst);
     stream_.ready().remove(slot);
     members_.push_back(slot);
@@ -55,7 +55,7 @@ void OpenGroup::close() {
   const size_t kept = group_->segment();
   if (kept >= members_.size()) return;
   for (size_t i = members_.size(); i > kept; --i) {
-    members_[i - 1]->starved.store(false, std::memory_order_relaxed);
+    members_[i - 1]->stalled.store(0, std::memory_order_relaxed);
     stream_.put_back(members_[i - 1]);
   }
   members_.resize(kept);

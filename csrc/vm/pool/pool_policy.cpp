@@ -67,17 +67,14 @@ void PoolPolicy::run_taken(Slot* slot, Baton& baton, bool in_pool) {
   Observer* observer = stream_.board().observer();
   const int64_t begin = now_ns();
   FailurePtr failure = slot->failure ? slot->failure : slot->given_failure();
-  // It may serve others for as long as the program runs.
-  const bool is_server = stream_.type() == StreamType::blocking && !slot->header.holds_memory;
-  if (is_server) {
-    slot->stalled.store(true, std::memory_order_seq_cst);
-    stream_.board().note_stalled();
-  }
+  const bool may_serve = stream_.type() == StreamType::blocking && !slot->header.holds_memory;
+  if (may_serve) slot->stalled.store(kServes, std::memory_order_seq_cst);
   if (!failure) {
     RunningScope running(*slot);
     LaunchContext context{stream_.queue(), stream_, *slot};
     failure = attempt(slot, [&] { slot->header.type->launch(slot->body, context); });
   }
+  slot->stalled.store(0, std::memory_order_seq_cst);
   const int64_t end = now_ns();
   if (in_pool) pool().note_duration(end - begin);
   if (observer) {

@@ -1,11 +1,16 @@
 #include "vm/waiting/memory.h"
 
+#include <chrono>
+
 #include "vm/board/running_scope.h"
 #include "vm/devices/device_table.h"
 
 namespace ofl::vm {
 
 namespace {
+
+/// How long memory is waited for of functions that may serve others.
+constexpr std::chrono::seconds kPatience{5};
 
 /// The calling thread is in a function, and nothing else of this stream begins before it ends.
 bool is_held_up_here(const Stream& stream) {
@@ -16,7 +21,8 @@ bool is_held_up_here(const Stream& stream) {
 /// An instruction that may give memory back is running, or is ready on a stream whose runner is not
 /// starved. None may that waits for memory or for another instruction, nor a function that the
 /// calling thread is in, nor what comes behind it.
-bool others_run(DeviceTable& devices, const Slot& self) {
+/// `patient`: a function may that serves others.
+bool others_run(DeviceTable& devices, const Slot& self, bool patient) {
   for (Stream* stream : devices.streams()) {
     const bool may_run = !stream->starved() && !is_held_up_here(*stream);
     if (may_run && stream->has_ready()) return true;
@@ -29,7 +35,9 @@ bool others_run(DeviceTable& devices, const Slot& self) {
     const bool active =
         state == SlotState::running || state == SlotState::calling || state == SlotState::launched;
     if (!active || slot.starved.load(std::memory_order_seq_cst)) continue;
-    if (slot.stalled.load(std::memory_order_seq_cst)) continue;
+    const Seq stalled = slot.stalled.load(std::memory_order_seq_cst);
+    if (stalled == kInTurn || (stalled == kServes && !patient)) continue;
+    if (stalled != kServes && window.in_flight(stalled)) continue;
     if (!RunningScope::contains(slot.name())) return true;
   }
   return false;
@@ -56,12 +64,17 @@ bool wait_for_memory(LaunchContext& context, int64_t before) {
   context.stream.set_starved(true);
   board.notify_all();  // others that starve see one runner less
   bool retired = false;
-  board.sleep_until([&] {
+  bool patient = true;
+  const auto is_over = [&] {
     // The count last: an instruction that has stopped running meanwhile was counted before.
-    const bool alone = !others_run(devices, context.slot);
+    const bool alone = !others_run(devices, context.slot, patient);
     retired = devices.retired_count() != before;
     return retired || alone;
-  });
+  };
+  if (!board.sleep_until(is_over, kPatience)) {
+    patient = false;
+    board.sleep_until(is_over);
+  }
   context.stream.set_starved(false);
   context.slot.starved.store(false, std::memory_order_seq_cst);
   return retired;

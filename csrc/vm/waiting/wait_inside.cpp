@@ -18,16 +18,17 @@ namespace ofl::vm {
 namespace {
 
 /// While it lives, the function of the calling thread is known to wait for an instruction, so that
-/// another one that waits for it is told if it waits in a ring. Nobody waits for memory of it, nor
-/// of what comes behind it on a stream whose functions run one after the other.
+/// another one that waits for it is told if it waits in a ring. Nobody waits for memory of it
+/// meanwhile. `holds_stream`: nor of what comes behind it on a stream whose functions run one after
+/// the other.
 class NotedWait {
  public:
   /// With the issue mutex.
-  NotedWait(Window& window, Seq seq)
+  NotedWait(Window& window, Seq seq, bool holds_stream)
       : window_(window), slot_(RunningScope::slot()), stream_(*slot_.header.stream) {
     outer_ = std::exchange(slot_.waits_for, seq);
-    was_stalled_ = slot_.stalled.exchange(true, std::memory_order_seq_cst);
-    holds_stream_ = !stream_.starved() && stream_.calls_in_turn();
+    was_stalled_ = slot_.stalled.exchange(seq, std::memory_order_seq_cst);
+    holds_stream_ = holds_stream && !stream_.starved() && stream_.calls_in_turn();
     if (holds_stream_) stream_.set_starved(true);
   }
   ~NotedWait() {
@@ -43,7 +44,8 @@ class NotedWait {
   Slot& slot_;
   Stream& stream_;
   Seq outer_;
-  bool was_stalled_, holds_stream_;
+  Seq was_stalled_;
+  bool holds_stream_;
 };
 
 /// While it lives, the pool of the calling thread's function may have one thread more, unless its
@@ -101,11 +103,11 @@ void Waiting::wait_inside(Seq seq, const char* reason, const Done& done, int64_t
       fail(ErrorKind::runtime, "[", reason,
            "] a function cannot wait for itself, nor for what comes after it");
     }
-    noted.emplace(window_, seq);
     const auto of_no_pool = [&](Seq each) {
       return !window_.slot_of(each).header.stream->is_pool();
     };
     awaited.erase(std::remove_if(awaited.begin(), awaited.end(), of_no_pool), awaited.end());
+    noted.emplace(window_, seq, awaited.empty());
   }
   std::sort(awaited.begin(), awaited.end());
   note_awaited(seq);
