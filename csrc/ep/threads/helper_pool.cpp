@@ -92,8 +92,8 @@ struct HelperPool::Job {
 // helpers' writes are visible to it by the same mutex, or by the release of `inside`.
 //
 // The mutex is held for some instructions, or for some calls of the system where a caller has
-// slept. Nobody is woken with it: a thread that slept for it would be woken late, and perhaps on the
-// core of who had it. So all but helpers spin for it.
+// slept. Nobody is woken with it: a thread that slept for it would be woken late, and perhaps on
+// the core of who had it. So all but helpers spin for it.
 //
 // A place at the job is not forgotten: the caller publishes the job and then counts who stands by;
 // who stands down leaves the count and then looks for a job. All four are seq_cst, so either the
