@@ -29,7 +29,7 @@ double memory_cost(const Resolution& resolution, int inputs) {
 
 }  // namespace
 
-bool waits_for_memory(const Resolution& resolution, int inputs) {
+bool is_memory_bound(const Resolution& resolution, int inputs) {
   return resolution.cost <= memory_cost(resolution, inputs);
 }
 

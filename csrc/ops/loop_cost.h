@@ -11,7 +11,7 @@ namespace ofl::ops {
 /// one, in float32 additions. Takes some microseconds, once for each loop.
 double measure_cost(const Resolution& resolution, int inputs, double sample);
 
-/// The cost is that of memory, not of the loop: where the operands are in a cache, it takes less.
-bool waits_for_memory(const Resolution& resolution, int inputs);
+/// The cost is that of memory, not of the loop. Where the operands are in a cache, it takes less.
+bool is_memory_bound(const Resolution& resolution, int inputs);
 
 }  // namespace ofl::ops

@@ -79,13 +79,13 @@ vm::Company company_of(const Issuer&, const ArrayPlan& plan) {
   return form.division == ops::Division::none ? vm::Company::alone : vm::Company::divisible;
 }
 
-/// In the cache, a loop that waits for memory elsewhere takes about a quarter of the time.
+/// In the cache, a loop that is bound by memory elsewhere takes about a quarter of the time.
 vm::Work work_here(const LoopPlan& plan, double cost) {
   constexpr double kInCache = 0.25;
   const ops::Resolution* const loop = plan.args.resolution;
-  const bool waits = loop ? ops::waits_for_memory(*loop, plan.args.op->nin)
-                          : ops::is_elementwise(plan.args.kernel);
-  return {cost, waits && !is_large(plan.args) ? kInCache * cost : cost};
+  const bool is_bound =
+      loop ? ops::is_memory_bound(*loop, plan.args.op->nin) : ops::is_elementwise(plan.args.kernel);
+  return {cost, is_bound && !is_large(plan.args) ? kInCache * cost : cost};
 }
 vm::Work work_here(const ArrayPlan&, double cost) { return cost; }
 

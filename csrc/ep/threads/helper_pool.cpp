@@ -26,7 +26,7 @@ constexpr std::chrono::nanoseconds kAwake{HelperPool::kAwakeNs}, kVigil{2'000'00
 constexpr int64_t kWorthWaking = 12;   // usual chunks: to wake a thread costs the time of some
 constexpr int64_t kAssistChunks = 50;  // by who must look after something else, too
 constexpr int64_t kUsualChunkNs = 10'000;
-/// The caller looks no longer than this for helpers that are at their last chunks.
+/// The caller looks for helpers at their last chunks for kSpin, and for a chunk of this at most.
 constexpr int64_t kLongestChunkNs = 1'000'000;
 constexpr int kRoused = 3;  // each costs the caller a call of the system
 /// A helper that needs so many times as long for its last chunk as the others took has lost its
@@ -231,8 +231,8 @@ void HelperPool::Shared::wake(int helpers, std::unique_lock<std::mutex> lock) {
 }
 
 // A worker may wake a helper just before the thread that has issued the work begins to wait. That
-// thread then stands by in the helper's place, and keeps the core for which the helper was woken.
-// So the helper may be late without another process being the reason.
+// thread stands by in the helper's place. It keeps the core for which the helper was woken. So the
+// helper may be late without another process being the reason.
 void HelperPool::Shared::Sleeper::sleep(Shared& shared) {
   std::unique_lock<std::mutex> lock(mutex_);
   placement_.asleep();
@@ -265,9 +265,9 @@ HelperPool::Job* HelperPool::Shared::join() {
   return offered;
 }
 
-/// The last to leave wakes the caller, who is not between its look and its sleep. It goes on, and
-/// keeps its core. So the caller wakes on another one. Who leaves an earlier job late may keep the
-/// caller off its core, too: that costs time at worst.
+/// The last helper to leave wakes the caller, which is not between its look and its sleep. The
+/// helper keeps its core, so the caller wakes on another one. A helper that leaves an earlier job
+/// late may keep the caller off its own core. That costs time at worst.
 void HelperPool::Shared::leave() {
   if (inside.fetch_sub(1, std::memory_order_release) > 1) return;
   {

@@ -103,7 +103,7 @@ void Executable::give(Inputs* inputs, int parameter, const Tensor& x) const {
 
 namespace {
 
-/// The elements lie as the program has them; no step is taken along an axis of one element.
+/// The elements lie as the program has them. Along an axis of one element no step is taken.
 bool lies_like(const Tensor& x, const Value& type) {
   if (x.strides == type.strides || x.size() == 0) return true;
   for (int d = 0; d < x.shape.size(); ++d) {

@@ -48,8 +48,8 @@ class FusionGroup : public FusionSpace {
     int64_t scale = 1;
     int cut = 0;
     int64_t inner = 1;
-    // Set by the plan: each tile is one call of the loop, with operands that lie as in memory, or
-    // with these steps between elements beside repeated inputs.
+    // Set by the plan. Each tile is one call of the loop: on operands as they lie in memory, or,
+    // beside repeated inputs, with these steps between elements.
     bool is_call = false;
     bool is_call_beside_repeated = false;
     intptr_t steps[kMaxOperands] = {};

@@ -37,7 +37,7 @@ struct Operands {
 
 bool is_sequence(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
 
-/// What asarray() makes of a list or tuple. `home`: where it goes; null: to the tensors in it.
+/// What asarray() makes of a list or tuple, on the device `home`. Null: on that of tensors in it.
 Tensor from_sequence(PyObject* sequence, const Device* home) {
   const Reference held(held_data(sequence, "tensor"));
   if (held.get() == sequence) return from_any(sequence, home ? *home : default_device());

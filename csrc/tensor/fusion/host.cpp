@@ -12,8 +12,8 @@ bool HostFusion::launch(vm::LaunchContext& context) {
   return true;
 }
 
-/// What lies in the cache should stay there until it is used. Kernels that share nothing take the
-/// cache from each other.
+/// Small operands should stay in the cache until they are used. Kernels without a common operand
+/// take the cache from each other.
 bool HostFusion::is_worth_joining(const ops::LoopArgs& args, const int16_t* bases,
                                   int known) const {
   if (is_large(args)) return true;

@@ -74,7 +74,7 @@ void PoolPolicy::run_taken(Slot* slot, Baton& baton, bool in_pool) {
     LaunchContext context{stream_.queue(), stream_, *slot};
     failure = attempt(slot, [&] { slot->header.type->launch(slot->body, context); });
   }
-  slot->stalled.store(0, std::memory_order_seq_cst);
+  if (may_serve) slot->stalled.store(0, std::memory_order_seq_cst);
   const int64_t end = now_ns();
   if (in_pool) pool().note_duration(end - begin);
   if (observer) {

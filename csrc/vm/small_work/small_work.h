@@ -17,7 +17,7 @@ namespace ofl::vm {
 /// thread has other work.
 enum class Company : uint8_t { joinable, divisible, alone, awaited };
 
-/// What some work takes, in float32 additions.
+/// Estimates for some work, in float32 additions.
 struct Work {
   Work(double cost) : cost(cost), here(cost) {}
   Work(double cost, double here) : cost(cost), here(here) {}
