@@ -113,8 +113,8 @@ class Board {
     pending_noted_.fetch_add(1, std::memory_order_seq_cst);
     launched();
   }
-  /// A function is marked as stalled (Slot::stalled, seq_cst): those that starve look again. Each is
-  /// a watcher (seq_cst) before it reads the mark, so it sees the mark or is seen here.
+  /// A function is marked as stalled (Slot::stalled, seq_cst): those that starve look again. Each
+  /// is a watcher (seq_cst) before it reads the mark, so it sees the mark or is seen here.
   void note_stalled() { launched(); }
   int64_t pending_noted() const { return pending_noted_.load(std::memory_order_seq_cst); }
   /// While it lives, its thread is woken at every launch and retirement.
