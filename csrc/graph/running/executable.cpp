@@ -190,7 +190,7 @@ bool Executable::may_run_here(vm::PacedCall& paced) const {
   const bool may_choose = options_.mode == RunMode::automatic || options_.mode == RunMode::here;
   if (!may_choose) return false;
   if (options_.mode == RunMode::here || machine_.is_small(cost_)) return inline_run();
-  if (has_large_steps_) return false;
+  if (has_large_steps_ && is_grouped()) return false;  // a segment runs them as one, here or not
   const vm::Company ungrouped = has_shareable_steps_ ? vm::Company::divisible : vm::Company::alone;
   const vm::Company company = is_grouped() ? vm::Company::joinable : ungrouped;
   return machine_.stays_here(cost_, company, paced, true) && inline_run();

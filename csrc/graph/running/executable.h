@@ -111,7 +111,7 @@ class Executable {
   bool has_host_kernels() const;
   /// Some steps run as one, which threads share.
   bool is_grouped() const {
-    if (cost_ < kLeastGroupedWork) return false;
+    if (!has_large_steps_ && cost_ < kLeastGroupedWork) return false;
     schedule();
     return is_grouped_;
   }
