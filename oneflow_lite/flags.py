@@ -84,7 +84,7 @@ def _parse_knobs(
         knobs = {}
         for key, item in items:
             if key not in keys:
-                raise ValueError(f"unknown key {key!r}{_suggest(key, keys)}")
+                raise ValueError(f"unknown key {key!r}{_suggest(str(key), keys)}")
             name, parse_one = keys[key]
             try:
                 knobs[name] = parse_one(item)
@@ -401,8 +401,9 @@ class Flags:
             values[name] = _parsed(row, f"{name}={value!r}", value)
         with ExitStack() as scope:
             for name, value in values.items():
-                setting = self._begin(name, value)
-                scope.callback(self._end, name, setting)
+                setting = _Setting(value, "scope")
+                scope.callback(self._end, name, setting)  # first: Ctrl-C may come at any time
+                self._begin(name, setting)
             yield
 
     def load(
@@ -464,16 +465,17 @@ class Flags:
             self._apply(name, value)
             self._settings[name] = [_Setting(value, source)]
 
-    def _begin(self, name: str, value: Any) -> _Setting:
-        setting = _Setting(value, "scope")
+    def _begin(self, name: str, setting: _Setting) -> None:
         with self._lock:
-            self._apply(name, value)
             self._settings[name].append(setting)
-        return setting
+            self._apply(name, setting.value)
 
     def _end(self, name: str, setting: _Setting) -> None:
+        """Take a setting back, also one whose begin was interrupted or has failed."""
         with self._lock:
             settings = self._settings[name]
+            if setting not in settings:
+                return
             decided = settings[-1] is setting
             settings.remove(setting)
             if decided:

@@ -102,7 +102,7 @@ def configure(text: str) -> None:
     Raises
     ------
     ValueError
-        For an item that is not understood; those before it hold.
+        For an item that is not understood, here or in the environment; those before it hold.
 
     Examples
     --------

@@ -16,6 +16,8 @@ def load() -> None:
         Where the package is not in its source tree.
     RuntimeError
         Not on Linux, no compiler, or a driver is loaded already.
+    ValueError
+        For a value of the variable that the driver does not understand.
     """
     if not (_TREE / "sim" / "driver").is_dir():
         raise ImportError(
@@ -24,6 +26,8 @@ def load() -> None:
         )
     sys.path.insert(0, str(_TREE))
     try:
-        importlib.import_module("sim").load()
+        simulation = importlib.import_module("sim")
+        simulation.load()
+        simulation.configure("")  # tells what is wrong with the variable
     finally:
         sys.path.remove(str(_TREE))

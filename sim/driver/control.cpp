@@ -77,21 +77,24 @@ std::string counters() {
   return out.str();
 }
 
-}  // namespace
-
-bool read_environment() {
+/// Applies it, once; what is wrong with it.
+const std::string& environment_problem() {
   static std::once_flag once;
   static std::string problem;
   std::call_once(once, [] {
     const char* const text = std::getenv("ONEFLOW_LITE_CUDA_SIM");
     if (!text) return;
     problem = configure(text, false);
-    if (!problem.empty()) {
-      std::fprintf(stderr, "simcuda: ONEFLOW_LITE_CUDA_SIM: %s\n", problem.c_str());
-    }
+    if (problem.empty()) return;
+    problem.insert(0, "ONEFLOW_LITE_CUDA_SIM: ");
+    std::fprintf(stderr, "simcuda: %s\n", problem.c_str());
   });
-  return problem.empty();
+  return problem;
 }
+
+}  // namespace
+
+bool read_environment() { return environment_problem().empty(); }
 
 }  // namespace simcuda
 
@@ -99,8 +102,8 @@ using simcuda::Failure;
 
 SIMCUDA_EXPORT const char* simcuda_configure(const char* text) {
   thread_local std::string problem;
-  simcuda::read_environment();
-  problem = simcuda::configure(text ? text : "", simcuda::is_initialized());
+  problem = simcuda::environment_problem();
+  if (problem.empty()) problem = simcuda::configure(text ? text : "", simcuda::is_initialized());
   return problem.empty() ? nullptr : problem.c_str();
 }
 

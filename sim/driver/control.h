@@ -14,8 +14,8 @@ bool read_environment();
 
 extern "C" {
 
-/// Sets knobs, after those of the environment. nullptr, or what is wrong (until the thread's next
-/// call).
+/// Sets knobs, after those of the environment. nullptr, or what is wrong with them or, first of all,
+/// with the environment's (until the thread's next call).
 const char* simcuda_configure(const char* text);
 /// Forgets the failures that have not happened.
 void simcuda_reset_faults();

@@ -244,6 +244,21 @@ def test_profile_is_read_at_import() -> None:
         pass
 
 
+def test_a_scope_that_is_interrupted_at_its_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C where a flag has just been set: the scope does not begin, and takes it back."""
+    begin = type(flow.flags)._begin
+
+    def interrupted(flags: Any, *arguments: Any) -> None:
+        begin(flags, *arguments)
+        raise KeyboardInterrupt
+
+    before = flow.flags.max_in_flight
+    monkeypatch.setattr(type(flow.flags), "_begin", interrupted)
+    with pytest.raises(KeyboardInterrupt), flow.flags(max_in_flight=7):
+        raise AssertionError("the block has begun")
+    assert flow.flags.max_in_flight == before
+
+
 def test_mock_scope_restores_the_knobs() -> None:
     before = _C.mock_knobs()
     with flow.flags(mock="jitter=1us,h2d=1GB/s"):
@@ -254,6 +269,11 @@ def test_mock_scope_restores_the_knobs() -> None:
             assert _C.mock_knobs()["jitter"] == before["jitter"]
         assert _C.mock_knobs()["h2d"] == 1e9
     assert _C.mock_knobs() == before
+
+
+def test_keys_that_are_no_text() -> None:
+    with pytest.raises(ValueError, match=r"\[flags\] fail=.*unknown key 1 \(known: alloc"):
+        flow.flags(fail={1: 2}).__enter__()
 
 
 def test_fail_scope_disarms() -> None:

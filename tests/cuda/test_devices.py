@@ -66,7 +66,16 @@ for value in (2.0**49, 2.0**53, 2.0**62, 2**62 + 2**58, -2.0**53):
 @pytest.mark.simulated
 def test_a_driver_that_cannot_start_says_so(run_program: Run) -> None:
     code = "import sim; sim.configure('fail=cuInit:1:999'); print(flow.cuda.unavailable_reason())"
-    assert "cannot start" in succeeds(run_program, code, cuda_sim="devices=1")
+    said = succeeds(run_program, code, cuda_sim="devices=1")
+    assert "cannot start: CUDA_ERROR_UNKNOWN (999)" in said
+
+
+@pytest.mark.simulated
+def test_a_wrong_simulation_is_named(run_program: Run) -> None:
+    done = run_program("import oneflow_lite", cuda_sim="devises=3")
+    assert done.returncode == 1
+    assert "ValueError: ONEFLOW_LITE_CUDA_SIM: " in done.stderr
+    assert "devises" in done.stderr
 
 
 @pytest.mark.simulated

@@ -56,7 +56,7 @@ std::string open(Driver* driver) {
     if (result == kNoDevice) return "the NVIDIA driver sees no device; is one there, and visible?";
     const char* name = nullptr;
     functions.GetErrorName(result, &name);
-    return concat("the NVIDIA driver cannot start: ", name ? name : "error ", result,
+    return concat("the NVIDIA driver cannot start: ", name ? name : "error", " (", result, ")",
                   "; is it as new as its kernel module?");
   }
   functions.DeviceGetCount(&driver->devices);

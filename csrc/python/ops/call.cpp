@@ -1,6 +1,7 @@
 // An op call from Python operands: classify, resolve, convert scalars, dispatch.
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 #include <vector>
 
 #include "base/casting.h"
@@ -37,9 +38,27 @@ struct Operands {
 
 bool is_sequence(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
 
+/// A tensor is among the items of a list or tuple, or among theirs. No code of the program runs
+/// here, and a list may contain itself.
+bool holds_tensor(PyObject* sequence) {
+  std::vector<PyObject*> waiting{sequence};
+  std::unordered_set<PyObject*> seen;
+  while (!waiting.empty()) {
+    PyObject* const one = waiting.back();
+    waiting.pop_back();
+    PyObject* const* const items = PySequence_Fast_ITEMS(one);
+    const Py_ssize_t count = PySequence_Fast_GET_SIZE(one);
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      if (is_tensor(items[i])) return true;
+      if (is_sequence(items[i]) && seen.insert(items[i]).second) waiting.push_back(items[i]);
+    }
+  }
+  return false;
+}
+
 /// What asarray() makes of a list or tuple, on the device `home`. Null: on that of tensors in it.
-Tensor from_sequence(PyObject* sequence, const Device* home) {
-  const Reference held(held_data(sequence, "tensor"));
+Tensor from_sequence(PyObject* sequence, const Device* home, const char* name) {
+  const Reference held(held_data(sequence, name));
   if (held.get() == sequence) return from_any(sequence, home ? *home : default_device());
   const Reference device(home ? device_object(*home) : Py_NewRef(Py_None));
   const Reference made(converted(sequence, Py_None, device.get(), Py_None));
@@ -64,6 +83,13 @@ bool classify_all(const OpObject& op, PyObject* const* operands, int count, cons
     out->codes[k] = ops::code_of(kept.dtype);
     if (!out->first) out->first = &kept;
   };
+  // Numbers go where tensors are, and tensors of lists stay where they are.
+  for (int k = 0; k < count; ++k) {
+    const bool is_open = !out->inputs[k].tensor && is_sequence(operands[k]);
+    if (is_open && holds_tensor(operands[k])) {
+      convert(k, from_sequence(operands[k], nullptr, name));
+    }
+  }
   for (int k = 0; k < count; ++k) {
     if (out->inputs[k].tensor) continue;
     const Device device = out->first ? out->first->device() : home;
@@ -71,7 +97,7 @@ bool classify_all(const OpObject& op, PyObject* const* operands, int count, cons
       case OperandKind::scalar: out->weak_or_scalar[k] = true; break;
       case OperandKind::other:
         if (!is_sequence(operands[k])) return false;
-        convert(k, from_sequence(operands[k], out->first || into ? &device : nullptr));
+        convert(k, from_sequence(operands[k], &device, name));
         break;
       case OperandKind::array:
         convert(k, from_array(reinterpret_cast<PyArrayObject*>(operands[k]), device));

@@ -172,7 +172,8 @@ ops::ElementFn element_of(const ops::OpDef& op, const ops::Resolution& resolutio
   return is_one && op.loops.element ? op.loops.element(in[0]) : nullptr;
 }
 
-/// The target that a call names; null: none. Nothing but a tensor or an array can be one.
+/// The target that a call names, alone or in a tuple; null: none. Nothing but a tensor or an array
+/// can be one.
 PyObject* find_target(const OpObject& op, PyObject* const* values, PyObject* names) {
   PyObject* out = nullptr;
   const Py_ssize_t keywords = names ? PyTuple_GET_SIZE(names) : 0;
@@ -183,6 +184,13 @@ PyObject* find_target(const OpObject& op, PyObject* const* values, PyObject* nam
       PyErr_Format(PyExc_TypeError, "[%s] unexpected keyword argument %A", op.op->name.c_str(),
                    name);
       throw PythonErrorSet{};
+    }
+    if (PyTuple_CheckExact(value)) {
+      if (PyTuple_GET_SIZE(value) != 1) {
+        fail(ErrorKind::value, "[", op.op->name, "] expected out of one entry, got a tuple of ",
+             PyTuple_GET_SIZE(value));
+      }
+      value = PyTuple_GET_ITEM(value, 0);
     }
     if (is_of_other_type(value)) {
       fail(ErrorKind::type, "[", op.op->name, "] out: not for a ", Py_TYPE(value)->tp_name,

@@ -27,18 +27,22 @@ def converted(data: Any, dtype: Any, device: DeviceLike, copy: bool | None) -> T
         if isinstance(data, GlobalTensor):
             raise TypeError("[asarray] a GlobalTensor is no data, and has a rule of its own")
         raise ValueError("[asarray] copy=False, but a copy is needed")
-    if isinstance(data, (list, tuple)) and (first := _first_leaf(data)) is not None:
+    if isinstance(data, (list, tuple)) and (first := _first_tensor(data)) is not None:
         return asarray(_stacked(data, first.device), dtype, device=device)
     return asarray(_host_array(data, dtype), device=device)
 
 
-def _first_leaf(data: Any) -> Tensor | None:
-    """The tensor that nested sequences begin with."""
-    for _ in range(MAX_LEVELS + 1):
-        if not isinstance(data, (list, tuple)) or not data:
-            break
-        data = data[0]
-    return data if isinstance(data, Tensor) else None
+def _first_tensor(data: Any) -> Tensor | None:
+    """The first tensor of nested sequences, if there is one; a sequence may contain itself."""
+    waiting, seen = [data], set()
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Tensor):
+            return one
+        if isinstance(one, (list, tuple)) and id(one) not in seen:
+            seen.add(id(one))
+            waiting.extend(reversed(one))
+    return None
 
 
 def _stacked(data: Any, home: Device, level: int = 0) -> Tensor:

@@ -1,17 +1,25 @@
 """Averages by weights."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import float64, isdtype, result_type
-from oneflow_lite.ops.creation.data import asarray
+from oneflow_lite.ops.creation.data import asarray, full_like
+from oneflow_lite.ops.manipulation.shapes import normalize_axes, permute_dims
 from oneflow_lite.ops.statistics.reduction import Axis, mean, sum
 from oneflow_lite.ops.table import exported
 
 
-def average(x: Any, /, axis: Axis = None, weights: Any = None, *, keepdims: bool = False) -> Tensor:
+def average(
+    x: Any,
+    /,
+    axis: Axis = None,
+    weights: Any = None,
+    returned: bool = False,
+    *,
+    keepdims: bool = False,
+) -> Tensor | tuple[Tensor, Tensor]:
     """Return the mean, each element counted by its weight; NaN or infinite where these sum to 0.
 
     Parameters
@@ -19,7 +27,9 @@ def average(x: Any, /, axis: Axis = None, weights: Any = None, *, keepdims: bool
     x, axis, keepdims
         As for ``mean``.
     weights : Tensor or array, optional
-        Of the shape of x, or in one dimension along the axis.
+        Of the shape of x, or of its extents along the axes, in their order.
+    returned : bool
+        Return the sums of the weights, too, in the shape of the averages.
 
     Raises
     ------
@@ -36,21 +46,12 @@ def average(x: Any, /, axis: Axis = None, weights: Any = None, *, keepdims: bool
         averaged = mean(given, axis, keepdims=keepdims)
         if averaged.size == 0:
             raise ZeroDivisionError("[average] expected elements, got a result without any")
-        return averaged
+        if not returned:
+            return averaged
+        return averaged, full_like(averaged, given.size / averaged.size)
     weight = weights if isinstance(weights, Tensor) else asarray(weights, device=given.device)
     if weight.shape != given.shape:
-        along = axis if not isinstance(axis, Sequence) else None
-        if along is None or weight.ndim != 1:
-            raise TypeError(
-                f"[average] expected weights of shape {given.shape}, or in one dimension along one "
-                f"axis, got {weight.shape}"
-            )
-        if weight.shape[0] != given.shape[along]:
-            raise ValueError(
-                f"[average] expected {given.shape[along]} weights, got {weight.shape[0]}"
-            )
-        rows = _C.reshape(weight, (-1,) + (1,) * (given.ndim - along % given.ndim - 1), None)
-        weight = _C.broadcast_to(rows, given.shape)
+        weight = _C.broadcast_to(_along(weight, given, axis), given.shape)
     wanted = result_type(given, weight)
     if isdtype(given.dtype, ("bool", "integral")):
         wanted = result_type(wanted, float64)
@@ -58,7 +59,26 @@ def average(x: Any, /, axis: Axis = None, weights: Any = None, *, keepdims: bool
     scale = sum(weight, axis, wanted, keepdims)
     if given.size == 0 and scale.size:
         raise ZeroDivisionError("[average] expected weights to average by, got none along the axis")
-    return sum(products, axis, keepdims=keepdims) / scale
+    averaged = sum(products, axis, keepdims=keepdims) / scale
+    return (averaged, scale) if returned else averaged
+
+
+def _along(weight: Tensor, given: Tensor, axis: Axis) -> Tensor:
+    """Weights of some axes, where those of the operand are."""
+    if axis is None:
+        raise TypeError(
+            f"[average] expected weights of shape {given.shape}, or an axis that they are along, "
+            f"got weights of shape {weight.shape}"
+        )
+    axes = normalize_axes(axis, given.ndim, "average")
+    extents = tuple([given.shape[a] for a in axes])
+    if weight.shape != extents:
+        raise ValueError(
+            f"[average] expected weights of shape {given.shape} or {extents}, got {weight.shape}"
+        )
+    order = sorted(range(len(axes)), key=lambda k: axes[k])
+    shape = [n if a in axes else 1 for a, n in enumerate(given.shape)]
+    return _C.reshape(permute_dims(weight, order), shape, None)
 
 
 if not TYPE_CHECKING:

@@ -62,6 +62,18 @@ def test_tensors_in_lists(device: flow.Device) -> None:
     assert found.device == device
 
 
+def test_tensors_in_lists_are_not_moved() -> None:
+    """Numbers go where they are, before them and behind; two devices are an error."""
+    x, y = flow.tensor([1.0, 2.0]), flow.tensor([1.0, 2.0], device="mock:0")
+    for found in (flow.add([1, 2], [y[0], y[1]]), flow.add([[y[0], 1]], [1, 2])):
+        assert found.device == y.device
+    for given in ((x, [y, y]), ([y, y], x), ([x], [y]), (x, ([1, y[0]],))):
+        with pytest.raises(ValueError, match=r"\[add\].*different devices.*(mock:0|cpu)"):
+            flow.add(*given)
+    with pytest.raises(ValueError, match="different devices"):
+        x + [y, y]
+
+
 def test_lists_that_are_no_arrays() -> None:
     x = flow.ones(2)
     with pytest.raises(ValueError, match="inhomogeneous"):

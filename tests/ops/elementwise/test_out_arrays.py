@@ -35,3 +35,18 @@ def test_how_an_array_is_written(device: flow.Device) -> None:
     out.flags.writeable = False
     with pytest.raises(ValueError, match="read-only"):
         flow.sqrt(x, out=out[:, 0])
+
+
+def test_out_in_a_tuple(device: flow.Device) -> None:
+    """As the ufuncs of NumPy take it."""
+    x = flow.tensor([1.0, 4.0], device=device)
+    array, tensor = np.zeros(2), flow.zeros(2, device=device)
+    assert flow.sqrt(x, out=(array,)) is array
+    assert flow.sqrt(x, out=(tensor,)) is tensor
+    assert array.tolist() == tensor.tolist() == [1, 2]
+    assert flow.sqrt(x, out=(None,)).tolist() == [1, 2]
+    for wrong in ((), (array, array)):
+        with pytest.raises(ValueError, match=r"\[sqrt\] expected out of one entry, got a tuple of"):
+            flow.sqrt(x, out=wrong)
+    with pytest.raises(TypeError, match=r"\[sqrt\] out must be a tensor or array, got list"):
+        flow.sqrt(x, out=([0, 0],))
