@@ -11,18 +11,18 @@ from oneflow_lite.ops.creation.data import asarray, full, tensor
 
 
 def selected(where: Any, value: Tensor, target: Any) -> Tensor:
-    """Value where the mask is true; elsewhere what the target has, or 0."""
+    """Value where the mask is true; elsewhere what the target has, or 0. Tensors are not moved."""
     if where is True:
         return value
-    mask = where if isinstance(where, Tensor) else asarray(where)
+    mask = where if isinstance(where, Tensor) else asarray(where, device=value.device)
     if mask.dtype is not bool_dtype:
         raise TypeError(f"[where] expected a mask of dtype bool, got {mask.dtype}")
     if target is None:
         other = full((), 0, value.dtype, device=value.device)
     else:
-        other = target if isinstance(target, Tensor) else asarray(target)
+        other = target if isinstance(target, Tensor) else asarray(target, device=value.device)
         value = _C.astype(value, other.dtype, False)
-    return _C.where(_C.to_device(mask, value.device, False), value, other)
+    return _C.where(mask, value, other)
 
 
 def required_target(op: str, target: Any) -> Any:

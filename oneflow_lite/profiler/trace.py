@@ -149,6 +149,8 @@ class Profile:
 class profile:  # noqa: N801 - a scope, spelled as in `with flow.profiler.profile()`
     """Record the machine for the time of a ``with`` block, which ends when the machine is idle.
 
+    Its end raises no error of an operation: a look at the result does, or ``synchronize``.
+
     Examples
     --------
     >>> with flow.profiler.profile() as prof:
@@ -164,12 +166,8 @@ class profile:  # noqa: N801 - a scope, spelled as in `with flow.profiler.profil
         _recorder.begin(self._profile)
         return self._profile
 
-    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
-        try:
-            if kind is None:
-                _C.synchronize(None)
-        finally:
-            _recorder.end(self._profile)
+    def __exit__(self, *exception: object) -> None:
+        _recorder.end(self._profile)
 
 
 class _Recorder:

@@ -117,6 +117,20 @@ def test_a_failed_operation_in_a_profile(tmp_path: Path) -> None:
         flow.synchronize()
 
 
+def test_the_end_of_a_profile_raises_no_error_of_an_operation() -> None:
+    """Neither one that was handled before, nor one of the block that nobody has looked at."""
+    bad = flow.linalg.inv(flow.zeros((2, 2)))
+    with pytest.raises(np.linalg.LinAlgError):
+        bad.numpy()
+    with profile() as prof:
+        unseen = flow.linalg.inv(flow.zeros((2, 2)))
+        assert (flow.ones(3) + 1).tolist() == [2, 2, 2]
+    assert any(record.name == "inv" for record in prof.records)
+    for look in (unseen.numpy, flow.synchronize):
+        with pytest.raises(np.linalg.LinAlgError):
+            look()
+
+
 @pytest.mark.parametrize("ending", ["", "raise SystemExit(3)", "1 / 0"])
 def test_the_environment_variable(
     run_program: Callable[..., Any], tmp_path: Path, ending: str

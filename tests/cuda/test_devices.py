@@ -311,6 +311,37 @@ assert (y.numpy() == expected).all()
 
 
 @pytest.mark.simulated
+@pytest.mark.parametrize("peer", ["1", "0"])
+def test_a_lost_device_does_not_take_its_peer_along(run_program: Run, peer: str) -> None:
+    """A copy between the two fails with the code of the lost one, which is not the target's."""
+    code = """
+import sim
+x, y = flow.ones(5, device="cuda:0"), flow.ones(5, device="cuda:1")
+x.numpy(), y.numpy()
+if IS_KNOWN:
+    x.cuda(1).numpy()
+sim.configure("die=kernel:1:700")
+late = x + x  # the copy is issued before the loss is known
+for use in (lambda: late.cuda(1).numpy(), lambda: x.cuda(1).numpy(), lambda: x.cuda(1).numpy()):
+    try:
+        use()
+    except RuntimeError as error:
+        assert "[cuda:0]" in str(error) and "ILLEGAL_ADDRESS" in str(error), error
+        assert "program.py" in error.__notes__[0]
+    else:
+        raise AssertionError("the copy failed")
+    assert (y + 1).tolist() == [2] * 5
+try:
+    flow.synchronize()
+except RuntimeError:
+    pass
+"""
+    for is_known in ("False", "True"):
+        knobs = f"devices=2,jitter=50us,peer={peer}"
+        succeeds(run_program, code.replace("IS_KNOWN", is_known), cuda_sim=knobs)
+
+
+@pytest.mark.simulated
 @pytest.mark.parametrize("nth", ["1", "7", "20"])
 def test_a_device_is_lost_while_all_its_streams_are_at_work(run_program: Run, nth: str) -> None:
     code = """

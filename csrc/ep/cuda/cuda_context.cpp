@@ -117,6 +117,15 @@ Error DeviceContext::death() {
 
 void DeviceContext::throw_death() { throw death(); }
 
+void DeviceContext::require_working() {
+  require_alive();
+  const Current current(*this, std::nothrow);
+  const Result result = current.failure() ? current.failure() : call().StreamQuery(nullptr);
+  if (!is_sticky(result)) return;
+  lose(result, current.failure() ? current.function() : "cuStreamQuery");
+  throw_death();
+}
+
 void DeviceContext::after_fork_in_child() {
   cause_ = "not usable in a forked process: CUDA does not survive fork; start processes by spawn";
   dead_.store(true, std::memory_order_release);
@@ -136,6 +145,7 @@ bool DeviceContext::enable_peer(DeviceContext& peer) {
   if (!can) return false;
   Current current(*this);
   const Result result = call().CtxEnablePeerAccess(peer.handle_, 0);
+  if (is_sticky(result)) peer.require_working();
   if (is_sticky(result)) check(result, "cuCtxEnablePeerAccess");
   return result == kSuccess || result == kAlreadyEnabled;
 }

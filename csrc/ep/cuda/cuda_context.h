@@ -41,6 +41,9 @@ class DeviceContext {
   void require_alive() {
     if (dead_.load(std::memory_order_acquire)) throw_death();
   }
+  /// The same, and asks the driver first: what two devices take part in fails with the code of
+  /// either.
+  void require_working();
   bool is_dead() const { return dead_.load(std::memory_order_acquire); }
   Error death();
 

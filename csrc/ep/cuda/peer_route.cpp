@@ -49,9 +49,12 @@ void PeerRoute::prepare() {
 }
 
 void PeerRoute::copy(StreamHandle stream, Pointer dst, Pointer src, size_t bytes) {
+  from_.require_alive();
   if (direct_) {
-    to_.check(call().MemcpyPeerAsync(dst, to_.handle(), src, from_.handle(), bytes, stream),
-              "cuMemcpyPeerAsync");
+    const Result result =
+        call().MemcpyPeerAsync(dst, to_.handle(), src, from_.handle(), bytes, stream);
+    if (result != kSuccess) from_.require_working();
+    to_.check(result, "cuMemcpyPeerAsync");
     return;
   }
   std::lock_guard<std::mutex> lock(mutex_);

@@ -71,7 +71,7 @@ def test_tensors_in_lists_are_not_moved() -> None:
         with pytest.raises(ValueError, match=r"\[add\].*different devices.*(mock:0|cpu)"):
             flow.add(*given)
     with pytest.raises(ValueError, match="different devices"):
-        x + [y, y]
+        x.__add__([y, y])
 
 
 def test_lists_that_are_no_arrays() -> None:

@@ -493,3 +493,5 @@ def test_masks_starts_and_targets(device: flow.Device) -> None:
         assert getattr(flow, name)(t[:0], initial=3).item() == 3
     with pytest.raises(ValueError, match=r"\[sum\] expected out"):
         flow.sum(t, axis=0, out=flow.zeros(3, device=device))
+    with pytest.raises(ValueError, match=r"\[where\].*different devices.*mock:1"):
+        flow.sum(t, where=flow.ones(4, dtype=bool, device="mock:1"))
