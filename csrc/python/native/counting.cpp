@@ -39,7 +39,7 @@ PyObject* nonzero_path(const Call& call) {
 PyObject* where_path(const Call& call) {
   const auto is_number = [](PyObject* object) {
     return PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) ||
-           PyComplex_CheckExact(object);
+           PyComplex_CheckExact(object) || is_unknown_extent(object);
   };
   if (!is_tensor(call[0])) return nullptr;
   if (call[1] == Py_None && call[2] == Py_None) return nonzero_path(call);

@@ -42,24 +42,24 @@ bool read_integers(Arguments items, Py_ssize_t count, Dims* numbers) {
   return true;
 }
 
-Dims integers(const Given& given, const char* op) {
+using Parse = Dims(PyObject*, const char*);
+
+Dims integers(const Given& given, const char* op, Parse* parse = parse_dims) {
   Dims numbers;
-  if (!read_integers(&given.object, 1, &numbers)) numbers = parse_dims(given, op);
+  if (!read_integers(&given.object, 1, &numbers)) numbers = parse(given, op);
   return numbers;
 }
 
 /// Of a method: f(2, 3) and f((2, 3)) mean the same.
-Dims integers(const Call& call, const char* op) {
+Dims integers(const Call& call, const char* op, Parse* parse = parse_dims) {
   Dims numbers;
   if (read_integers(call.rest, call.rest_count, &numbers)) return numbers;
-  if (call.rest_count == 1 && is_any_sequence(call.rest[0])) return parse_dims(call.rest[0], op);
+  if (call.rest_count == 1 && is_any_sequence(call.rest[0])) return parse(call.rest[0], op);
   const Reference packed(checked(PyTuple_New(call.rest_count)));
   for (Py_ssize_t i = 0; i < call.rest_count; ++i) {
-    Py_INCREF(call.rest[i]);
-    PyTuple_SET_ITEM(packed.get(), i, call.rest[i]);
+    PyTuple_SET_ITEM(packed.get(), i, Py_NewRef(call.rest[i]));
   }
-  numbers = parse_dims(packed.get(), op);
-  return numbers;
+  return parse(packed.get(), op);
 }
 
 PyObject* reshape(const Operand& x, const Given& shape, const Given& copy) {
@@ -122,7 +122,7 @@ PyObject* broadcast_to(const Operand& x, const Given& shape) {
 // --- another order
 
 PyObject* permute_dims(const Operand& x, const Given& axes) {
-  return permute_tensor(*x, integers(axes, "permute_dims"));
+  return permute_tensor(*x, integers(axes, "permute_dims", parse_axes));
 }
 
 PyObject* transpose(const Operand& x, const Given& axes) {
@@ -132,14 +132,15 @@ PyObject* transpose(const Operand& x, const Given& axes) {
 /// x.permute_dims(*axes)
 PyObject* permute_method(const Call& call) {
   const Tensor& x = require_tensor(call[0], "permute_dims");
-  return permute_tensor(x, integers(call, "permute_dims"));
+  return permute_tensor(x, integers(call, "permute_dims", parse_axes));
 }
 
 /// x.transpose(*axes)
 PyObject* transpose_method(const Call& call) {
   const Operand x(call[0], call.name);
   const bool none = call.rest_count == 0 || (call.rest_count == 1 && call.rest[0] == Py_None);
-  return none ? wrap(reversed_view(*x)) : permute_tensor(*x, integers(call, "permute_dims"));
+  return none ? wrap(reversed_view(*x))
+              : permute_tensor(*x, integers(call, "permute_dims", parse_axes));
 }
 
 PyObject* swapaxes(const Operand& x, const AxesArgument& axis1, const AxesArgument& axis2) {

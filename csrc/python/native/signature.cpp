@@ -2,6 +2,7 @@
 
 #include "python/runtime.h"
 #include "python/sequences.h"
+#include "python/tensor/unknown_extents.h"
 
 namespace ofl::python {
 
@@ -16,6 +17,7 @@ std::string text_of(PyObject* object, PyObject* (*text)(PyObject*)) {
 
 int normal_axis(PyObject* axis, int ndim, PyObject* function) {
   if (const std::optional<int> known = known_axis(axis, ndim)) return *known;
+  refuse_extents(axis, PyUnicode_AsUTF8(function));
   const Reference number(checked(PyNumber_Index(axis)));
   if (const std::optional<int> known = known_axis(number.get(), ndim)) return *known;
   fail(ErrorKind::axis, "[", PyUnicode_AsUTF8(function), "] axis ",

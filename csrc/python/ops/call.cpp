@@ -14,6 +14,7 @@
 #include "python/slots.h"
 #include "python/tensor/element_calls.h"
 #include "python/tensor/functions.h"
+#include "python/tensor/unknown_extents.h"
 
 namespace ofl::python {
 
@@ -181,6 +182,22 @@ void make_first_a_tensor(Device home, Operands* parsed, const ops::Resolution& r
       &parsed->keep(full(issuer(), home, resolution.operand[0], Dims{}, parsed->inputs[0]));
 }
 
+/// With a tensor in the place of each unknown extent.
+PyObject* call_on_extents(const OpObject& op, PyObject* const* operands, int count,
+                          TensorObject* out) {
+  PyObject* const* const known = std::find_if(operands, operands + count, is_tensor);
+  PyObject* const beside = known == operands + count ? Py_None : *known;
+  SmallVector<PyObject*, 3> given;
+  Reference held[3];
+  for (int k = 0; k < count; ++k) {
+    if (is_unknown_extent(operands[k])) {
+      held[k] = Reference(extent_beside(operands[k], beside, op.op->name.c_str()));
+    }
+    given.push_back(held[k].get() ? held[k].get() : operands[k]);
+  }
+  return call_on_tensors(op, given.begin(), count, false, out);
+}
+
 }  // namespace
 
 void set_other_type(PyTypeObject* type, CallOnOthers call) {
@@ -205,6 +222,8 @@ PyObject* call_on_tensors(const OpObject& op, PyObject* const* operands, int cou
   const char* const name = op.op->name.c_str();
   Operands parsed;
   if (!classify_all(op, operands, count, out ? &out->tensor : nullptr, &parsed)) {
+    const bool has_extents = std::any_of(operands, operands + count, is_unknown_extent);
+    if (has_extents && (!not_implemented || out)) return call_on_extents(op, operands, count, out);
     if (not_implemented) Py_RETURN_NOTIMPLEMENTED;
     const bool has_others = std::any_of(operands, operands + count, is_of_other_type);
     if (has_others && !out) return call_on_others(op, operands, count);

@@ -13,6 +13,7 @@
 #include "python/sequences.h"
 #include "python/slots.h"
 #include "python/tensor/type.h"
+#include "python/tensor/unknown_extents.h"
 
 namespace ofl::python {
 
@@ -77,7 +78,7 @@ PyObject* reshaped(Arguments given) {
 
 PyObject* permuted(Arguments given) {
   const Tensor& tensor = require_tensor(given[0], "permute_dims");
-  return permute_tensor(tensor, parse_dims(given[1], "permute_dims"));
+  return permute_tensor(tensor, parse_axes(given[1], "permute_dims"));
 }
 
 PyObject* broadcast_of(Arguments given) {
@@ -123,7 +124,7 @@ PyObject* arg_reduced(Arguments given) {
       fail(ErrorKind::type, "[", name, "] expected an integer axis, got ",
            Py_TYPE(given[1])->tp_name);
     }
-    axis = normalize_axis(parse_dims(given[1], name)[0], tensor.ndim(), name);
+    axis = normalize_axis(parse_axes(given[1], name)[0], tensor.ndim(), name);
   }
   return arg_reduce_tensor(tensor, axis, truth(given[2]), minimum);
 }
@@ -344,6 +345,11 @@ PyObject* move_tensor(PyObject* x, Device device, bool copy) {
 
 PyObject* copy_tensor(const Tensor& x) { return wrap(cast_copy(issuer(), x, x.dtype, "copy")); }
 
+Dims parse_axes(PyObject* axes, const char* op) {
+  refuse_extents(axes, op);
+  return parse_dims(axes, op);
+}
+
 Dims parse_new_shape(PyObject* shape, const char* op) {
   Dims dims;
   if (read_shape(shape, &dims)) return dims;
@@ -387,13 +393,26 @@ PyObject* reshape_tensor(const Tensor& x, const Dims& shape, Reuse reuse) {
   return wrap(*reshape_view(cast_copy(issuer(), x, x.dtype, "reshape"), dims));
 }
 
+/// An unknown extent beside the other value; beside a number it is an integer.
+Reference extent_of_where(PyObject* extent, PyObject* other, const Tensor& bits) {
+  const bool is_array = PyArray_Check(other);
+  const Reference beside(is_tensor(other) || is_array ? Py_NewRef(other) : wrap(Tensor(bits)));
+  return Reference(extent_beside(extent, beside.get(), "where"));
+}
+
 /// Operands of where: the dtype is that of their sum, which promotes alike. A cast keeps the order
 /// of the strides, so that the result has the strides of NumPy's.
 PyObject* where_of(PyObject* condition, PyObject* x, PyObject* y) {
   const Tensor& mask = require_tensor(condition, "where");
   const Tensor bits =
       mask.dtype == DType::b1 ? mask : cast_like(issuer(), mask, DType::b1, "where");
-  PyObject* const values[2] = {x, y};
+  PyObject* values[2] = {x, y};
+  Reference extents[2];
+  for (int k = 0; k < 2; ++k) {
+    if (!is_unknown_extent(values[k])) continue;
+    extents[k] = extent_of_where(values[k], values[1 - k], bits);
+    values[k] = extents[k].get();
+  }
   ops::TypeCode codes[2];
   Tensor held[2];
   Input inputs[3];
@@ -430,7 +449,7 @@ PyObject* reduce_tensor(const OpObject& row, const Tensor& x, PyObject* axes, DT
   const char* name = row.op->name.c_str();
   AxisSet reduced = axes == Py_None ? AxisSet::all(x.ndim()) : AxisSet();
   if (axes != Py_None) {
-    for (int64_t axis : parse_dims(axes, name)) {
+    for (int64_t axis : parse_axes(axes, name)) {
       const int normal = normalize_axis(axis, x.ndim(), name);
       if (reduced.has(normal)) {
         fail(ErrorKind::value, "[", name, "] axis ", axis, " is named twice");

@@ -34,6 +34,9 @@ PyObject* reshape_tensor(const Tensor& x, const Dims& shape, Reuse reuse);
 /// Error(axis) for an axis out of range, Error(value) where they are no order of all axes.
 PyObject* permute_tensor(const Tensor& x, const Dims& axes);
 
+/// As parse_dims(), and no unknown extents.
+Dims parse_axes(PyObject* axes, const char* op);
+
 /// As parse_dims(); Error(value) for a negative dimension.
 Dims parse_new_shape(PyObject* shape, const char* op);
 

@@ -208,6 +208,7 @@ int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value) {
     if (!value) fail(ErrorKind::type, "[setitem] elements of a tensor cannot be deleted");
     note(self, key);
     const Tensor& x = tensor_of(self);
+    if (is_unknown_extent(value)) refuse_extents(value, "setitem");
     if (set_element(x, key, value) || set_selected(x, key, value, "setitem")) return 0;
     set_item(x, key, value, "setitem");
     return 0;

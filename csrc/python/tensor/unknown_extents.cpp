@@ -40,8 +40,25 @@ void note_key(PyObject* tensor, PyObject* numbers, PyObject* key) {
       checked(PyObject_CallFunctionObjArgs(key_function, tensor, numbers, key, nullptr)));
 }
 
+bool is_unknown_extent(PyObject* object) { return Py_TYPE(object) == extent_type; }
+
+PyObject* extent_beside(PyObject* extent, PyObject* x, const char* op) {
+  return checked(PyObject_CallMethod(extent, "beside", "Os", x, op));
+}
+
+void refuse_extents(PyObject* numbers, const char* op) {
+  if (is_unknown_extent(numbers)) {
+    const Reference none(checked(PyObject_CallMethod(numbers, "refuse", "s", op)));
+  }
+  if (!PyTuple_Check(numbers) && !PyList_Check(numbers)) return;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(numbers); ++i) {
+    PyObject* const number = PySequence_Fast_GET_ITEM(numbers, i);
+    if (is_unknown_extent(number)) return refuse_extents(number, op);
+  }
+}
+
 std::optional<int64_t> stand_in_of(PyObject* object) {
-  if (Py_TYPE(object) != extent_type) return std::nullopt;
+  if (!is_unknown_extent(object)) return std::nullopt;
   const Reference number(checked(PyObject_GetAttrString(object, "stand_in")));
   const int64_t value = PyLong_AsLongLong(number.get());
   if (value == -1 && PyErr_Occurred()) throw PythonErrorSet{};

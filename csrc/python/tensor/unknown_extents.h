@@ -42,4 +42,11 @@ PyObject* shape_with_unknown(PyObject* tensor, PyObject* numbers);
 /// The number that stands for an unknown extent; nothing for other objects.
 std::optional<int64_t> stand_in_of(PyObject* object);
 
+bool is_unknown_extent(PyObject* object);
+/// An unknown extent as an operand of `op`: a tensor without a value, of the dtype that a number
+/// has beside `x`. Owned; throws where `x` is no tensor.
+PyObject* extent_beside(PyObject* extent, PyObject* x, const char* op);
+/// Throws where a number of `op`, or one in a tuple or list, is an unknown extent.
+void refuse_extents(PyObject* numbers, const char* op);
+
 }  // namespace ofl::python

@@ -208,9 +208,11 @@ def building(main: Program, startup: Program | None = None) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        told = not isinstance(error, TraceError)  # by what knows nothing of unknown extents
-        if told and error.args and isinstance(error.args[0], str):
-            error.args = (draft.unknowns.readable(error.args[0]), *error.args[1:])
+        # Others than TraceError are told by what knows nothing of unknown extents.
+        known = draft.unknowns
+        tell = known.readable_shapes if isinstance(error, TraceError) else known.readable
+        if error.args and isinstance(error.args[0], str):
+            error.args = (tell(error.args[0]), *error.args[1:])
         raise
     finally:
         _threads.draft = None

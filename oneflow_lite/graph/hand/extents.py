@@ -107,6 +107,10 @@ class Unknowns:
 
         return re.sub(r"(?<![\w.])\d{6,}(?!\w|\.\d)", name, text)
 
+    def readable_shapes(self, text: str) -> str:
+        """Return a text with extents in its shapes, and all other numbers as they are."""
+        return re.sub(r"shape \([^()]*\)", lambda found: self.readable(found[0]), text)
+
     def near(self, number: int) -> "Dim | None":
         """Return what an extent means that differs by a few from a multiple of a stand-in."""
         found = self._near_one(number, _FEW)
@@ -268,11 +272,25 @@ class Dim:
         operand = self.unknowns.operand(self, x)
         return op(operand, x) if is_first else op(x, operand)
 
-    def _refuse(self, what: str) -> NoReturn:
+    def beside(self, x: Any, op: str) -> Tensor:
+        """Return it as an operand of a function of the library, beside another one."""
+        if not isinstance(x, Tensor):
+            self._refuse("is an operand, beside no tensor, of", op)
+        return self.unknowns.operand(self, x)
+
+    def refuse(self, op: str) -> NoReturn:
+        """Raise TraceError: a function of the library needs a number."""
+        self._refuse("is a number for", op)
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        inner = user_call()  # converted(): the Python part of flow.tensor and the like
+        self._refuse("is an element for", "tensor" if inner == "converted" else inner)
+
+    def _refuse(self, what: str, op: str | None = None) -> NoReturn:
         raise TraceError(
-            f"[{user_call() or 'Dim'}] the unknown extent {self!r} {what} something that needs its "
-            f"value{at(user_site())}: programs are built before extents are known; use k * extent "
-            "+ c, or give the extent in data()"
+            f"[{op or user_call() or 'Dim'}] the unknown extent {self!r} {what} something that "
+            f"needs its value{at(user_site())}: programs are built before extents are known; use "
+            "k * extent + c, or give the extent in data()"
         )
 
     @property
