@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from oneflow_lite import _C
 from oneflow_lite._C import Executable
 from oneflow_lite.graph import made
@@ -28,6 +30,19 @@ def check_cuda_graph(name: str, cuda_graph: bool | None) -> None:
         raise TypeError(f"[{name}] cuda_graph: expected True, False or None, got {cuda_graph!r}")
 
 
+def check_ways(
+    name: str, mode: str, release: str, lanes: int, addto: bool, cuda_graph: bool | None
+) -> None:
+    """Raise TypeError or ValueError where options of ``name`` are no way to run a program."""
+    for option, given in (("mode", mode), ("release", release)):
+        if not isinstance(given, str):
+            raise TypeError(f"[{name}] {option}: expected a string, got {given!r}")
+    if not isinstance(addto, bool | np.bool_):
+        raise TypeError(f"[{name}] addto: expected True or False, got {addto!r}")
+    check_lanes(name, lanes)
+    check_cuda_graph(name, cuda_graph)
+
+
 def lowered(
     function: Function,
     name: str,
@@ -45,8 +60,7 @@ def lowered(
     run by themselves. Empty: what the machine would run as one does. ``places`` has the place of
     each operation in the order of issue, by which failures are told; empty: the function's order.
     """
-    check_lanes("compile", lanes)
-    check_cuda_graph("compile", cuda_graph)
+    check_ways("compile", mode, release, lanes, addto, cuda_graph)
     bound = (*function.captures, *function.constants)
     if any(capture.tensor is None for capture in bound):
         raise ValueError(f"[compile] {name}: a captured tensor is not known")

@@ -80,10 +80,12 @@ class Executor:
         opt_level: int | None = None,
         cuda_graph: bool | None = None,
     ) -> None:
+        if device is not None and not isinstance(device, str | Device):
+            raise TypeError(f"[Executor] device: expected a device or its name, got {device!r}")
         self.device: Device | None = None if device is None else resolve(device)
         if self.device is not None:
             empty(0, device=self.device)  # it is there
-        executable.check_cuda_graph("Executor", cuda_graph)
+        executable.check_ways("Executor", mode, release, lanes, addto, cuda_graph)
         executable.lowered(EMPTY, "Executor", mode, release, lanes)  # there are such
         self._ways = (mode, release, lanes, addto, cuda_graph)
         context_for("Executor", opt_level)
@@ -265,12 +267,21 @@ def compile(
     [1.0, 1.0, 1.0]
     """
     _check_program("compile", program)
-    ways = (mode, release, lanes, addto, opt_level, cuda_graph)
+    ways = _checked_options(mode, release, lanes, addto, opt_level, cuda_graph)
     if program.declared is not None:
         return _by_hand(program, feed, fetch_list, executor, ways)
     if any(x is not None for x in (feed, fetch_list, executor)):
         raise ValueError("[compile] feed and fetch_list are for programs that were built by hand")
     return compiled(program, *ways)
+
+
+def _checked_options(
+    mode: str, release: str, lanes: int, addto: bool, opt_level: int | None, cuda_graph: bool | None
+) -> tuple[Any, ...]:
+    """Return the options of ``compile`` in order, none of another type."""
+    executable.check_ways("compile", mode, release, lanes, addto, cuda_graph)
+    context_for("compile", opt_level)
+    return mode, release, lanes, addto, opt_level, cuda_graph
 
 
 def _by_hand(
