@@ -126,6 +126,9 @@ _ATTRIBUTES: Mapping[str, Callable[[Op], dict[str, Any]]] = {
 }
 
 
+_MASK_BITS = 64  # of axes
+
+
 def call_of(
     kind: str,
     name: str,
@@ -143,7 +146,10 @@ def call_of(
         own = _codes_of(kind, operands, tuple(Value(x) for x in results))
         given |= {"op": _C.op_named(name), "codes": rest.pop("codes", own)}
     if kind == "reduce":
-        bits = sum(1 << axis for axis in rest.pop("axes"))
+        axes = rest.pop("axes")
+        if not all(0 <= axis < _MASK_BITS for axis in axes):
+            raise ValueError(f"expected axes, got {axes}")
+        bits = sum(1 << axis for axis in axes)
         given["attr"] = (bits, rest.pop("keepdims", False))
     elif kind == "arg_reduce":
         given["attr"] = (rest.pop("axis", -1), rest.pop("keepdims", False), name == "argmin")

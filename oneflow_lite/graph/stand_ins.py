@@ -8,6 +8,8 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from oneflow_lite.graph.literals import check_numerals, integer
+
 # Primes. Sums of up to eight of each are not near each other.
 _STAND_INS = ((293701, 293717), (393557, 393571), (463963, 463969))
 STAND_INS = {number for pair in _STAND_INS for number in pair}
@@ -43,6 +45,7 @@ def evaluated(text: str, sizes: Mapping[str, int], texts: dict[int, str]) -> Any
     ValueError
         It is no such text, or there is no such extent.
     """
+    check_numerals(text)
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError:
@@ -54,8 +57,10 @@ def _literal(node: ast.expr, sizes: Mapping[str, int], texts: dict[int, str]) ->
     if isinstance(node, ast.Tuple):
         return tuple(_literal(item, sizes, texts) for item in node.elts)
     if not any(isinstance(part, ast.Name) for part in ast.walk(node)):
-        return ast.literal_eval(node)
+        found = ast.literal_eval(node)
+        return integer(found, "an attribute") if type(found) is int else found
     number = _number(node, sizes)
+    integer(number, "an extent")
     texts[number] = ast.unparse(node).replace(" ", "")
     return number
 

@@ -42,7 +42,7 @@ import re
 from ast import literal_eval
 from collections.abc import Iterator, Mapping
 from hashlib import blake2b
-from math import copysign
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,7 @@ from oneflow_lite.graph.ir import (
     Value,
     row_major,
 )
+from oneflow_lite.graph.literals import integer, literal, number_of, split
 from oneflow_lite.graph.stand_ins import evaluated, stand_ins
 
 _LETTERS = {"b": "bool", "i": "i", "u": "u", "f": "f", "c": "c"}
@@ -174,14 +175,14 @@ class _Printer:
         if not self.is_structure and bound.value.type.size <= _CONSTANTS_IN_TEXT:
             array = bound.tensor.numpy()
             elements = array.astype(_wide(array.dtype)).ravel().tolist()
-            text = f"[{', '.join(map(_literal, elements))}]"
+            text = f"[{', '.join(map(literal, elements))}]"
             if _array(text, bound.value.type).tobytes() == array.tobytes():  # no odd NaN
                 return text
         return digest_of(bound.tensor)
 
     def _slot(self, slot: Slot) -> str:
         operands = ", ".join(
-            self.slots.get(x, "%s?") if isinstance(x, Slot) else _literal(x) for x in slot.operands
+            self.slots.get(x, "%s?") if isinstance(x, Slot) else literal(x) for x in slot.operands
         )
         call = f"{slot.operation}({operands})" if slot.operation else self._parameter(slot)
         return f"{self.slots[slot]}: {slot.kind.__name__} = {call}{self._site(slot.site)}"
@@ -211,21 +212,12 @@ def _wide(dtype: np.dtype[Any]) -> Any:
 
 def _array(text: str, given: Type) -> np.ndarray[Any, Any]:
     """Return the elements that a constant's text shows."""
-    elements = [_number(x) for x in _split(text[1:-1])]
+    elements = [number_of(x) for x in split(text[1:-1])]
     return np.array(elements, _wide(given.dtype)).astype(given.dtype).reshape(given.shape)
 
 
-def _literal(number: Any) -> str:
-    """Return a number as _number() reads it: with the signs of zeros and of NaN."""
-    if isinstance(number, complex):
-        real, imag = _literal(number.real), _literal(number.imag)
-        return f"({real}{'' if imag.startswith('-') else '+'}{imag}j)"
-    is_negative_nan = isinstance(number, float) and number != number and copysign(1, number) < 0
-    return "-nan" if is_negative_nan else repr(number)
-
-
 def _scalar_text(scalar: Scalar) -> str:
-    text = _literal(scalar.value)
+    text = literal(scalar.value)
     return text if scalar.weak else f"{_CODES[scalar.dtype]}({text})"
 
 
@@ -240,6 +232,9 @@ _CALL = re.compile(
 _NAME = re.compile(r"%(\d+)$")
 _SLOT = re.compile(r"%s(\d+): (float|complex) = (?:parameter(?: (.*))?|(\w+)\((.*)\))$")
 _TYPED = re.compile(r"(\w+)\((.*)\)$")
+_LINE_BITS = 31
+_MOST_BYTES = 1 << 63
+_WRONG = (ValueError, TypeError, KeyError, IndexError, SyntaxError, ArithmeticError, MemoryError)
 
 
 def parse(text: str, constants: Mapping[str, Any]) -> tuple[str, dict[str, Function]]:
@@ -270,7 +265,7 @@ def parse(text: str, constants: Mapping[str, Any]) -> tuple[str, dict[str, Funct
                 reader = None
             else:
                 reader.read(line.strip())
-        except (ValueError, TypeError, KeyError, IndexError, SyntaxError) as error:
+        except _WRONG as error:
             raise ValueError(f"[Program.parse] line {number}: {error}: {line.strip()}") from error
     if reader is not None:
         raise ValueError(f"[Program.parse] the function {reader.name} has no return")
@@ -303,7 +298,7 @@ class _Reader:
             tuple(self.captures),
             tuple(self.constants),
             tuple(self.ops),
-            tuple(self._value(x) for x in _split(results)),
+            tuple(self._value(x) for x in split(results)),
             tuple(self.assigns),
             tuple(self.slots),
             tuple(self.objects),
@@ -339,7 +334,7 @@ class _Reader:
         """Read which extents are unknown: their line stands before all values."""
         if self.values or self.sizes:
             raise ValueError("expected the extents once, before all values")
-        self.sizes = stand_ins(_split(names))
+        self.sizes = stand_ins(split(names))
         self.extents |= {number: name for name, number in self.sizes.items()}
 
     def _name(self, given: Value | Slot, text: str) -> None:
@@ -349,7 +344,7 @@ class _Reader:
 
     def _extents(self, text: str) -> tuple[int, ...]:
         return tuple(
-            int(x) if x.isdecimal() else int(evaluated(x, self.sizes, self.extents))
+            integer(x if x.isdecimal() else evaluated(x, self.sizes, self.extents), "a size")
             for x in text.split(",")
             if x
         )
@@ -361,9 +356,9 @@ class _Reader:
             raise ValueError("expected a call")
         head, attributes, inside, into, source, lane, effects = found.groups()
         kind, name = _kind_and_name(head)
-        operands = tuple(self._operand(x) for x in _split(inside))
-        targets = tuple(self._value(x) for x in _split(into or ""))
-        parts = (part.split("=", 1) for part in _split(attributes or ""))
+        operands = tuple(self._operand(x) for x in split(inside))
+        targets = tuple(self._value(x) for x in split(into or ""))
+        parts = (part.split("=", 1) for part in split(attributes or ""))
         given = {key: evaluated(value, self.sizes, self.extents) for key, value in parts}
         result_types = tuple(x for _, x in types)
         call = call_of(kind, name, given, operands, result_types, len(targets))
@@ -374,8 +369,8 @@ class _Reader:
             )
         results = tuple(map(self._define, types))
         used = None if source is None else self.objects[int(source)]
-        written = tuple(_split(effects or ""))
-        number = None if lane is None else int(lane)
+        written = tuple(split(effects or ""))
+        number = None if lane is None else integer(lane, "a lane")
         op = Op(call, operands, targets, results, _site(place), used, written, number)
         self.ops.append(op)
 
@@ -384,7 +379,7 @@ class _Reader:
         if left != f"@{len(self.objects)}" or kind not in OBJECT_KINDS:
             raise ValueError(f"expected @{len(self.objects)} and {', '.join(OBJECT_KINDS)}")
         if kind == "philox":
-            int(text)
+            integer(text, "how many counters")
         self.objects.append(HostObject(kind, text, None))
 
     def _slot(self, line: str) -> None:
@@ -393,7 +388,8 @@ class _Reader:
         if not found or int(found[1]) != len(self.slots):
             raise ValueError("expected the next number and how it is computed")
         operands = tuple(
-            self._slot_named(x) if x.startswith("%") else _number(x) for x in _split(found[5] or "")
+            self._slot_named(x) if x.startswith("%") else number_of(x)
+            for x in split(found[5] or "")
         )
         kind = {"float": float, "complex": complex}[found[2]]
         site = _site(place) if found[4] else None
@@ -426,8 +422,10 @@ class _Reader:
             return self._value(text)
         typed = _TYPED.match(text)
         if typed and typed[1] in _DTYPES:
-            return Scalar(_DTYPES[typed[1]], _number(typed[2]), False)
-        value = _number(text)
+            dtype, number = _DTYPES[typed[1]], number_of(typed[2])
+            np.array(number, _wide(dtype))  # it fits
+            return Scalar(dtype, number, False)
+        value = number_of(text)
         return Scalar(np.dtype(type(value)), value, True)
 
     def _types(self, text: str) -> list[tuple[int, Type]]:
@@ -441,9 +439,11 @@ class _Reader:
             raise ValueError(f"there is no dtype {code}")
         dtype = _DTYPES[code]
         dims = self._extents(shape)
-        steps = row_major(dims, dtype.itemsize) if strides is None else self._extents(strides)
         if any(n < 0 for n in dims):
             raise ValueError(f"expected extents, got {shape}")
+        if prod(max(n, 1) for n in dims) * dtype.itemsize >= _MOST_BYTES:
+            raise ValueError(f"the shape [{shape}] is too big")
+        steps = row_major(dims, dtype.itemsize) if strides is None else self._extents(strides)
         if len(steps) != len(dims):
             raise ValueError(f"{len(dims)} dimensions have {len(steps)} strides")
         return Type(dtype, dims, steps, device_of(device))
@@ -458,7 +458,12 @@ class _Reader:
 
 def _site(place: str) -> Site | None:
     file, _, line = place.rpartition(":")
-    return (file, int(line)) if place else None
+    if not place:
+        return None
+    number = integer(line, "a line", _LINE_BITS)
+    if number < 0:
+        raise ValueError(f"expected a line, got {number}")
+    return file, number
 
 
 def _kind_and_name(head: str) -> tuple[str, str]:
@@ -466,35 +471,3 @@ def _kind_and_name(head: str) -> tuple[str, str]:
     if dot:
         return kind, name
     return (head, head) if head in _C.CALL_KINDS else ("elementwise", head)
-
-
-def _number(text: str) -> Any:
-    text = text.strip()
-    try:
-        if text in ("inf", "-inf", "nan", "-nan"):
-            return float(text)
-        number = complex(text) if "j" in text else literal_eval(text)
-    except (ValueError, SyntaxError):
-        number = None
-    if not isinstance(number, bool | int | float | complex):
-        raise ValueError(f"expected a number, got {text}")
-    return number
-
-
-def _split(text: str) -> list[str]:
-    """Split at the commas that stand in no parentheses, brackets or quotes."""
-    parts, depth, start, quote = [], 0, 0, ""
-    for i, letter in enumerate(text):
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "'\"":
-            quote = letter
-        elif letter in "([{":
-            depth += 1
-        elif letter in ")]}":
-            depth -= 1
-        elif letter == "," and depth == 0:
-            parts.append(text[start:i].strip())
-            start = i + 1
-    last = text[start:].strip()
-    return [*parts, last] if last else parts

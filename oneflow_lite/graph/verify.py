@@ -122,7 +122,7 @@ def _expected(op: Op) -> list[Type]:
     try:
         expected = infer(op)
         verify_core(op)
-    except (ValueError, TypeError, IndexError, MemoryError) as error:
+    except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError) as error:
         raise ValueError(f"{place_of(op)} cannot be made again: {error}") from error
     if len(expected) != len(op.results):
         raise ValueError(

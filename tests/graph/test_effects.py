@@ -115,7 +115,7 @@ def test_collective_operations_have_tokens() -> None:
     [
         ("@1 = function", r"expected @0"),
         ("@0 = file", r"expected @0 and philox, draw, function"),
-        ("@0 = philox many", r"invalid literal"),
+        ("@0 = philox many", r"expected how many counters, an integer of 64 bits, got many"),
         ("none = host[name='f']() from @0 ! io", r"list index out of range"),
     ],
 )

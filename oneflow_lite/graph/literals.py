@@ -1,0 +1,88 @@
+"""Numbers and lists in the text of programs.
+
+Python's own reader takes more than programs write, and warns of some of it: numerals are looked at
+before it is asked.
+"""
+
+import re
+from ast import literal_eval
+from math import copysign
+from typing import Any
+
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+_WORD = re.compile(r"[\w.]+")
+_NUMERAL = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][0-9]*)?j?")
+_BITS = 63
+
+
+def literal(number: Any) -> str:
+    """Return a number as number_of() reads it: with the signs of zeros and of NaN."""
+    if isinstance(number, complex):
+        real, imag = literal(number.real), literal(number.imag)
+        return f"({real}{'' if imag.startswith('-') else '+'}{imag}j)"
+    is_negative_nan = isinstance(number, float) and number != number and copysign(1, number) < 0
+    return "-nan" if is_negative_nan else repr(number)
+
+
+def check_numerals(text: str) -> None:
+    """Raise ValueError where a word outside of quotes begins like a number, and is none."""
+    for word in _WORD.findall(_QUOTED.sub(" ", text)):
+        if (word[0].isnumeric() or word[0] == ".") and not _NUMERAL.fullmatch(word):
+            raise ValueError(f"expected a number, got {word}")
+
+
+def number_of(text: str) -> Any:
+    """Return a number from its text.
+
+    Raises
+    ------
+    ValueError
+        It is none.
+    """
+    text = text.strip()
+    try:
+        if text in ("inf", "-inf", "nan", "-nan"):
+            return float(text)
+        if "j" in text:
+            return complex(text)
+        check_numerals(text)
+        number = literal_eval(text)
+    except (ValueError, SyntaxError):
+        number = None
+    if not isinstance(number, bool | int | float | complex):
+        raise ValueError(f"expected a number, got {text}")
+    return number
+
+
+def integer(number: Any, what: str, bits: int = _BITS) -> int:
+    """Return an integer, or that of a text, of so many bits besides the sign.
+
+    Raises
+    ------
+    ValueError
+        It is none, or does not fit; says what was expected.
+    """
+    if isinstance(number, str) and re.fullmatch(r"-?[0-9]{1,40}", number):
+        number = int(number)
+    if type(number) is not int or not -(1 << bits) <= number < 1 << bits:
+        raise ValueError(f"expected {what}, an integer of {bits + 1} bits, got {number}")
+    return number
+
+
+def split(text: str) -> list[str]:
+    """Split at the commas that stand in no parentheses, brackets or quotes."""
+    parts, depth, start, quote = [], 0, 0, ""
+    for i, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        elif letter in "([{":
+            depth += 1
+        elif letter in ")]}":
+            depth -= 1
+        elif letter == "," and depth == 0:
+            parts.append(text[start:i].strip())
+            start = i + 1
+    last = text[start:].strip()
+    return [*parts, last] if last else parts
