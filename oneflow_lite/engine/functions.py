@@ -17,8 +17,17 @@ _HOST = Device("cpu")
 _FUNCTION_OF_CTYPES: Any = ctypes.CFUNCTYPE(None).__mro__[1]
 
 
-def _label(fn: object, name: str | None) -> str:
+def _label(op: str, fn: object, name: str | None) -> str:
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"[{op}] name: expected a string, got {name!r}")
     return name or getattr(fn, "__qualname__", None) or type(fn).__name__
+
+
+def _rank(op: str, priority: SupportsIndex) -> int:
+    try:
+        return operator.index(priority)
+    except TypeError:
+        raise TypeError(f"[{op}] priority: expected an integer, got {priority!r}") from None
 
 
 class CFunction(_C.CFunction):
@@ -141,7 +150,11 @@ class Operator(_C.Operator):
         stream: str = "compute",
     ) -> "Operator":
         """Take the parameters of ``push``."""
-        label, rank, code = _label(fn, name), operator.index(priority), _code(fn, device)
+        label, rank, code = (
+            _label("Operator", fn, name),
+            _rank("Operator", priority),
+            _code(fn, device),
+        )
         return super().__new__(
             cls, code, reads, writes, label, rank, bool(blocking), False, device, stream
         )
@@ -205,7 +218,7 @@ def push(
     >>> done.wait(), rows
     (None, [0, 1, 2])
     """
-    label, rank, code = _label(fn, name), operator.index(priority), _code(fn, device)
+    label, rank, code = _label("push", fn, name), _rank("push", priority), _code(fn, device)
     return _C._push(code, reads, writes, label, rank, blocking, False, device, stream)
 
 
@@ -255,6 +268,6 @@ def push_async(
     >>> done.result()
     'text'
     """
-    label, rank = _label(fn, name), operator.index(priority)
+    label, rank = _label("push_async", fn, name), _rank("push_async", priority)
     code = later(fn) if callable(fn) and not isinstance(fn, _C.CFunction) else fn
     return _C._push(code, reads, writes, label, rank, blocking, True, None, "compute")

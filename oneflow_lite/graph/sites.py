@@ -42,6 +42,14 @@ def user_call() -> str | None:
     return inside.co_name
 
 
+def like(error: Exception, text: str) -> Exception:
+    """Return an error of the same kind that says more: by its class, or the built-in one."""
+    kind = next(
+        x for x in (OverflowError, TypeError, ValueError, Exception) if isinstance(error, x)
+    )
+    return kind(text)
+
+
 def here() -> str:
     """Return the line of the user's program that is running, for the end of a sentence."""
     return at(user_site())

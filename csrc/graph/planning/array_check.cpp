@@ -276,8 +276,10 @@ void check_correlate(const Call& call) {
   call.require_lines();
   call.require_one_dtype(call.in(0), call.in(1));
   call.require_one_dtype(call.in(0), call.out());
-  call.require(call.in(1).size() > 0 && call.in(1).size() <= call.in(0).size(),
-               "a second operand that is not longer");
+  call.require(call.in(1).size() > 0, "elements in its second operand, got none");
+  call.require(call.in(1).size() <= call.in(0).size(), "at least ", call.in(1).size(),
+               " elements in its first operand, as many as in the second one, got ",
+               call.in(0).size());
   call.require(call.out().contiguous(), "a contiguous result");
   call.require(call.attr(0) >= 0 && call.attr(0) < call.in(1).size() &&
                    call.out().size() <= call.in(0).size() + call.in(1).size() - 1,

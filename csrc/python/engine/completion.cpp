@@ -27,17 +27,25 @@ PyObject* cancel(PyObject* self, PyObject*) {
   return PyBool_FromLong(value_of<CallPtr>(self)->leave_queue(Phase::cancelled));
 }
 
+int64_t deadline_of(PyObject* timeout) {
+  if (timeout == Py_None) return vm::kNoDeadline;
+  const double seconds = PyFloat_AsDouble(timeout);
+  if (PyErr_Occurred()) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw PythonErrorSet{};
+    PyErr_Clear();
+    fail(ErrorKind::type, "[Completion] timeout: expected seconds or None, got ",
+         Py_TYPE(timeout)->tp_name);
+  }
+  if (seconds >= 1e9) return vm::kNoDeadline;
+  return now_ns() + static_cast<int64_t>(std::max(seconds, 0.0) * 1e9);
+}
+
 /// _wait(seconds or None): true once it is over.
 PyObject* wait(PyObject* self, PyObject* timeout) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     const CallPtr call = value_of<CallPtr>(self);
+    const int64_t deadline = deadline_of(timeout);
     if (call->is_over()) Py_RETURN_TRUE;
-    int64_t deadline = vm::kNoDeadline;
-    if (timeout != Py_None) {
-      const double seconds = PyFloat_AsDouble(timeout);
-      if (PyErr_Occurred()) throw PythonErrorSet{};
-      if (seconds < 1e9) deadline = now_ns() + static_cast<int64_t>(std::max(seconds, 0.0) * 1e9);
-    }
     runtime().machine.wait_for_write(call->done, deadline, "Completion.result");
     return PyBool_FromLong(call->is_over());
   });

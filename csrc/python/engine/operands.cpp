@@ -22,8 +22,13 @@ std::string label_of(const Variable& variable, const char* list, Py_ssize_t i) {
 }
 
 void Operands::add(PyObject* list, const char* name, vm::Access access) {
-  const Reference items(
-      checked(PySequence_Fast(list, "reads and writes are sequences of Var and Tensor")));
+  const Reference items(PySequence_Fast(list, ""));
+  if (!items.get()) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw PythonErrorSet{};
+    PyErr_Clear();
+    fail(ErrorKind::type, "[", op_, "] ", name, ": expected a sequence of Var and Tensor, got ",
+         Py_TYPE(list)->tp_name);
+  }
   const Py_ssize_t count = PySequence_Fast_GET_SIZE(items.get());
   for (Py_ssize_t i = 0; i < count; ++i) {
     add_item(PySequence_Fast_GET_ITEM(items.get(), i), name, i, access);

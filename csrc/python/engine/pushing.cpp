@@ -115,6 +115,9 @@ struct How {
 };
 
 vm::StreamType stream_argument(PyObject* name, const char* op) {
+  if (!PyUnicode_Check(name)) {
+    fail(ErrorKind::type, "[", op, "] stream: expected a string, got ", Py_TYPE(name)->tp_name);
+  }
   const std::string given = utf8(name);
   for (vm::StreamType type : {vm::StreamType::compute, vm::StreamType::h2d, vm::StreamType::d2h}) {
     if (given == vm::info(type).name) return type;

@@ -26,7 +26,7 @@ from oneflow_lite.graph.hand.limits import note_key
 from oneflow_lite.graph.hand.numbers import KINDS, FedNumbers
 from oneflow_lite.graph.ir import Site, Slot, Value, row_major
 from oneflow_lite.graph.program import Program
-from oneflow_lite.graph.sites import at, here, user_site
+from oneflow_lite.graph.sites import at, here, like, user_site
 from oneflow_lite.graph.stand_ins import STAND_INS
 from oneflow_lite.graph.tracing import check_overlaps, recorded
 from oneflow_lite.ops.creation.data import asarray, full
@@ -393,10 +393,7 @@ def _initialized(
     try:
         with draft.numbers.set_aside():
             value = init(shape) if callable(init) else init
-        if isinstance(value, int | float | complex | np.generic):
-            x = full(shape, value, dtype=dtype, device=device)
-        else:
-            x = _as_tensor(name, value, dtype, device)
+        x = _first_value(name, shape, value, dtype, device)
         if x.shape != shape:
             raise ValueError(
                 f"[parameter] {name}: expected init to return shape {shape}, got {x.shape}"
@@ -411,11 +408,20 @@ def _initialized(
         recorder.leave()
 
 
-def _as_tensor(name: str, value: Any, dtype: Any, device: Device) -> Tensor:
+def _first_value(
+    name: str, shape: tuple[int, ...], value: Any, dtype: Any, device: Device
+) -> Tensor:
+    if value is None or isinstance(value, str | bytes):
+        raise TypeError(
+            f"[parameter] {name}: init: expected a number, an array, or a function that returns "
+            f"one, got {value!r}{here()}"
+        )
     try:
+        if isinstance(value, int | float | complex | np.generic):
+            return full(shape, value, dtype=dtype, device=device)
         return asarray(value, dtype=dtype, device=device)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"[parameter] {name}: init: {error}{here()}") from None
+    except (TypeError, ValueError, OverflowError) as error:
+        raise like(error, f"[parameter] {name}: init: {error}{here()}") from None
 
 
 def named(name: str, x: Tensor) -> Tensor:

@@ -232,7 +232,7 @@ class _Instance:
         try:
             inferred = infer(new)
         except (ValueError, TypeError, IndexError, MemoryError, RuntimeError) as error:
-            raise _refused(op, str(error)) from error
+            raise _refused(op, f"{error}{self._sizes()}") from error
         if not self.changing.isdisjoint(op.values()) or self._has_large(op):
             self.changing.update(x for x in op.results if op.is_view or _is_large(x))
         written = iter(targets)
@@ -248,6 +248,13 @@ class _Instance:
             for value, here in zip(op.results, results, strict=True):
                 if self.setting.place(here.type.device) != here.type.device:
                     self._move(value, here)
+
+    def _sizes(self) -> str:
+        """Return the sizes of unknown extents that a run has, for errors."""
+        sizes = self.setting.sizes
+        if any(sizes == self.unknowns.stand_ins(which) for which in (0, 1)):
+            return ""
+        return "".join(f", and {name} is {size}" for name, size in sizes.items())
 
     def _call(self, op: Op, operands: Operands) -> OpCall:
         """Return the call with extents and devices of the setting."""

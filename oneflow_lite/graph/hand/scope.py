@@ -7,7 +7,7 @@ from typing import Any
 
 from oneflow_lite._C import Tensor
 from oneflow_lite.graph.nearest import nearest
-from oneflow_lite.graph.sites import here
+from oneflow_lite.graph.sites import here, like
 from oneflow_lite.ops.creation.data import asarray
 
 _threads = threading.local()  # .scopes: of each thread, those of its scope_guard blocks
@@ -44,7 +44,10 @@ class Scope(MutableMapping[str, Tensor]):
     def __setitem__(self, name: str, value: Any) -> None:
         if not isinstance(name, str):
             raise TypeError(f"[Scope] expected a name, got {type(name).__name__}{here()}")
-        self._tensors[name] = asarray(value, copy=True)
+        try:
+            self._tensors[name] = asarray(value, copy=True)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise like(error, f"[Scope] {name!r}: {error}{here()}") from None
 
     def __delitem__(self, name: str) -> None:
         self[name]
