@@ -215,6 +215,11 @@ def test_a_failed_function_poisons_its_tensors() -> None:
             r"^\[push_async\] writes: .*got Var",
         ),
         (lambda v: engine.Operator(int, v), TypeError, r"^\[Operator\] reads: .*, got Var"),
+        (
+            lambda v: engine.push(int, writes=[flow.broadcast_to(flow.ones(3), (2, 3))]),
+            ValueError,
+            r"^\[push\] cannot write into a broadcast view of shape \(2, 3\)",
+        ),
         (lambda v: engine.push(5), TypeError, "fn: expected a callable"),
         (lambda v: engine.push(int, priority="a"), TypeError, r"^\[push\] priority: .*, got 'a'"),
         (lambda v: engine.push(int, name=3), TypeError, r"^\[push\] name: expected a string"),

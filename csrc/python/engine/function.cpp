@@ -1,5 +1,7 @@
 #include "python/engine/function.h"
 
+#include "tensor/submit.h"
+
 namespace ofl::python {
 
 void add_tensor(Function* function, const Tensor& x, vm::Access access, const char* op) {
@@ -9,10 +11,7 @@ void add_tensor(Function* function, const Tensor& x, vm::Access access, const ch
          " reads and writes tensors of it and of the cpu, got one on ", x.device().str());
   }
   const bool is_written = access == vm::Access::write;
-  if (is_written && !x.storage->writable()) {
-    fail(ErrorKind::value, "[", op, "] cannot write into a read-only tensor of shape ",
-         shape_str(x.shape), "; copy it first");
-  }
+  if (is_written) require_writable(op, x);
   (is_written ? function->writes : function->reads).push_back(x);
   const bool by_host = x.storage->on_host() && function->device != Device{};
   function->operands.push_back({&x.storage->dependence(), access, by_host});
