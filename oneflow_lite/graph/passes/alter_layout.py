@@ -97,6 +97,8 @@ def register_alter_op_layout(operation: str, level: int = 10) -> Callable[[Rule]
     """
     if not isinstance(operation, str):
         raise TypeError("[register_alter_op_layout] expected the name of an operation")
+    if type(level) is not int:
+        raise TypeError(f"[register_alter_op_layout] level: expected an integer, got {level!r}")
 
     def register(rule: Rule) -> Rule:
         rows = _RULES.setdefault(operation, [])

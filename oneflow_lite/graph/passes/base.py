@@ -7,8 +7,8 @@ from typing import Any
 from oneflow_lite.graph.ir import Function
 from oneflow_lite.graph.nearest import nearest
 from oneflow_lite.graph.passes.context import PassContext
-from oneflow_lite.graph.passes.info import PassInfo
-from oneflow_lite.graph.passes.parts import check_parts
+from oneflow_lite.graph.passes.info import PassInfo, check_info
+from oneflow_lite.graph.passes.parts import check_ends, check_parts
 from oneflow_lite.graph.program import Program
 
 _REGISTRY: dict[str, "Pass"] = {}
@@ -50,7 +50,7 @@ class Pass(ABC):
                 f"[{self.info.name}] expected a Program from the pass, got {type(made).__name__}"
             )
         if self.is_checked and made is not program:
-            self._verify(made)
+            self._verify(made, program)
         context.after(made, self.info)
         return made
 
@@ -58,10 +58,11 @@ class Pass(ABC):
     def run(self, program: Program, context: PassContext) -> Program:
         """Return what the pass makes; instruments are asked elsewhere."""
 
-    def _verify(self, made: Program) -> None:
+    def _verify(self, made: Program, program: Program) -> None:
         try:
             check_parts(made)
             made.verify()
+            check_ends(made.main, program.main)
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"[{self.info.name}] makes a program that is wrong: {error}") from error
@@ -133,6 +134,9 @@ class Sequential(Pass):
         name: str = "sequential",
         required: Iterable[str] = (),
     ) -> None:
+        check_info("Sequential", opt_level, name, required)
+        if not isinstance(passes, Iterable) or isinstance(passes, str):
+            raise TypeError(f"[Sequential] passes: expected a list of passes, got {passes!r}")
         self.passes = tuple(passes)
         for each in self.passes:
             if not isinstance(each, Pass):
@@ -229,9 +233,13 @@ def _decorated(
     name: str | None,
     required: Iterable[str],
 ) -> Any:
+    op = method.replace("transform_", "") + "_pass"
+    check_info(op, level, name, required)
     needed = tuple(required)
 
     def decorate(given: Any) -> Any:
+        if not callable(given):
+            raise TypeError(f"[{op}] transform: expected a function or a class, got {given!r}")
         info = PassInfo(level, name or given.__name__, needed)
         own = {"info": info, "is_checked": True, "__doc__": given.__doc__}
         if isinstance(given, type):

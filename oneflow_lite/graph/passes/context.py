@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from oneflow_lite._C import KnownCalls
 from oneflow_lite.graph.nearest import nearest
-from oneflow_lite.graph.passes.info import PassInfo
+from oneflow_lite.graph.passes.info import KNOWN_NAMES, PassInfo
 
 if TYPE_CHECKING:
     from oneflow_lite.graph.passes.instruments import PassInstrument
     from oneflow_lite.graph.program import Program
 
 DEFAULT_LEVEL = 2
+_INSTRUMENT_METHODS = ("should_run", "run_before_pass", "run_after_pass")  # asked at each pass
 _SETTINGS: dict[str, type] = {}
 
 
@@ -49,6 +50,10 @@ def register_config(key: str, kind: type) -> None:
     ValueError
         The setting is known with another type.
     """
+    if not isinstance(key, str):
+        raise TypeError(f"[register_config] key: expected a string, got {key!r}")
+    if not isinstance(kind, type):
+        raise TypeError(f"[register_config] kind: expected a type, got {kind!r}")
     if _SETTINGS.setdefault(key, kind) is not kind:
         raise ValueError(f"[register_config] {key} is {_SETTINGS[key].__name__} already")
 
@@ -61,7 +66,8 @@ class PassContext:
     opt_level : int
         Passes of this level and below are enabled.
     required_pass, disabled_pass : sequence of str
-        Names of passes that run at any level, and that do not run; a pass in both does not.
+        Names of passes that run at any level, and that do not run; a pass in both does not. Passes
+        of your own are made before the context.
     instruments : sequence of PassInstrument
         They are asked before each pass, and told after it.
     config : dict
@@ -95,8 +101,8 @@ class PassContext:
         self.opt_level = opt_level
         self.required_pass = _names("required_pass", required_pass)
         self.disabled_pass = _names("disabled_pass", disabled_pass)
-        self.instruments = tuple(instruments)
-        self.config = MappingProxyType(_checked_config(config or {}))
+        self.instruments = _checked_instruments(instruments)
+        self.config = MappingProxyType(_checked_config({} if config is None else config))
 
     @staticmethod
     def current() -> "PassContext":
@@ -204,16 +210,36 @@ def _note_context() -> None:
 
 
 def _names(argument: str, given: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(given, str):
+    if isinstance(given, str) or not isinstance(given, Iterable):
         raise TypeError(f"[PassContext] {argument}: expected a list of names, got {given!r}")
     names = tuple(given)
     for name in names:
         if not isinstance(name, str):
             raise TypeError(f"[PassContext] {argument}: expected names, got {name!r}")
+        if name not in KNOWN_NAMES:
+            raise ValueError(
+                f"[PassContext] {argument}: there is no pass {name} so far"
+                f"{nearest(name, KNOWN_NAMES)}"
+            )
     return names
 
 
+def _checked_instruments(given: Iterable["PassInstrument"]) -> tuple["PassInstrument", ...]:
+    if not isinstance(given, Iterable) or isinstance(given, str):
+        raise TypeError(f"[PassContext] instruments: expected a list of them, got {given!r}")
+    instruments = tuple(given)
+    for each in instruments:
+        methods = (getattr(each, name, None) for name in _INSTRUMENT_METHODS)
+        if isinstance(each, type) or not all(map(callable, methods)):
+            raise TypeError(
+                f"[PassContext] instruments: expected objects of PassInstrument, got {each!r}"
+            )
+    return instruments
+
+
 def _checked_config(given: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        raise TypeError(f"[PassContext] config: expected a dict of settings, got {given!r}")
     for key, value in given.items():
         if key not in _SETTINGS:
             raise ValueError(f"[PassContext] config: no setting {key}{nearest(key, _SETTINGS)}")

@@ -6,7 +6,9 @@ operation ─► its device and name ─► rules, the highest level first ─�
 from collections.abc import Callable
 from typing import Any
 
+from oneflow_lite import _C
 from oneflow_lite.graph.ir import Function, Op, Value
+from oneflow_lite.graph.nearest import nearest
 from oneflow_lite.graph.passes.base import FunctionPass, register_pass
 from oneflow_lite.graph.passes.context import PassContext
 from oneflow_lite.graph.passes.info import PassInfo
@@ -50,6 +52,12 @@ def register_device_rule(
         raise TypeError(
             "[register_device_rule] expected names of an operation and of a device type"
         )
+
+    if device_type not in _C.device_types():
+        known = nearest(device_type, _C.device_types())
+        raise ValueError(f"[register_device_rule] device_type: there is no {device_type}{known}")
+    if type(level) is not int:
+        raise TypeError(f"[register_device_rule] level: expected an integer, got {level!r}")
 
     def register(rule: Rule) -> Rule:
         rows = _RULES.setdefault((operation, device_type), [])

@@ -50,6 +50,8 @@ def pass_instrument(given: type) -> Callable[..., Any]:
     ...     _ = passes.DeadCode()(program)
     DeadCode
     """
+    if not isinstance(given, type):
+        raise TypeError(f"[pass_instrument] expected a class, got {given!r}")
     if not any(callable(getattr(given, name, None)) for name in _METHODS):
         raise TypeError(f"[pass_instrument] {given.__name__} has none of {', '.join(_METHODS)}")
     return type(given.__name__, (given, PassInstrument), {"__doc__": given.__doc__})

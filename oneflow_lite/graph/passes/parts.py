@@ -16,6 +16,7 @@ from oneflow_lite.graph.ir import (
 )
 from oneflow_lite.graph.program import Program
 from oneflow_lite.graph.sites import at
+from oneflow_lite.graph.text import type_text
 
 Types = type | tuple[type, ...]
 _OF_FUNCTIONS: dict[str, Types] = {
@@ -50,6 +51,18 @@ def check_parts(program: Program) -> None:
                 raise TypeError(f"an assign of {name}: expected two values, got {len(pair)}")
         for op in function.ops:
             _check_op(op, name)
+
+
+def check_ends(made: Function, function: Function) -> None:
+    """Raise ValueError where callers of a function could not call what was made of it."""
+    given, wanted = ([x.type for x in each.params] for each in (made, function))
+    if given != wanted:
+        texts = [", ".join(map(type_text, types)) or "none" for types in (wanted, given)]
+        raise ValueError(f"the parameters of {function.name} are {texts[0]}, and became {texts[1]}")
+    if len(made.results) != len(function.results):
+        raise ValueError(
+            f"{function.name} returns {len(function.results)} values, and then {len(made.results)}"
+        )
 
 
 def _check_op(op: Op, function: str) -> None:

@@ -40,7 +40,10 @@ class Rewriter:
     """
 
     def visit_param(self, value: Value) -> Value:
-        """Return a parameter, or another one in its place: of another type, that is."""
+        """Return a parameter, or another one in its place: of another type, that is.
+
+        What a pass makes of a program takes the same parameters, or the pass is refused.
+        """
         return value
 
     def visit_capture(self, bound: Bound) -> Bound:
@@ -97,17 +100,14 @@ class Rewriter:
         self._site: Site | None = None
         self._lane: int | None = None
         new: dict[Value, Value] = {}
-        params = [self.visit_param(value) for value in function.params]
+        params = [_of_type("param", Value, self.visit_param(x)) for x in function.params]
         new |= zip(function.params, params, strict=True)
-        self._captures = [self.visit_capture(bound) for bound in function.captures]
+        self._captures = [
+            _of_type("capture", Bound, self.visit_capture(x)) for x in function.captures
+        ]
         new |= {a.value: b.value for a, b in zip(function.captures, self._captures, strict=True)}
         for bound in function.constants:
-            found = self.visit_constant(bound)
-            if isinstance(found, Bound):
-                self._constants.append(found)
-                new[bound.value] = found.value
-            else:
-                new[bound.value] = self.constant(found)
+            new[bound.value] = self._visited_constant(bound, function)
         for op in function.ops:
             self._site, self._lane = op.site, op.lane
             try:
@@ -128,6 +128,19 @@ class Rewriter:
             names=names,
         )
 
+    def _visited_constant(self, bound: Bound, function: Function) -> Value:
+        try:
+            found = _of_type("constant", Bound | Tensor, self.visit_constant(bound))
+        except Exception as error:
+            users = (op for op in function.ops if bound.value in op.values())
+            note = next((f"at an operand of {op.name}{at(op.site)}" for op in users), "")
+            error.add_note(note or "at a constant that no operation uses")
+            raise
+        if not isinstance(found, Bound):
+            return self.constant(found)
+        self._constants.append(found)
+        return found.value
+
     def _visited(self, op: Op) -> tuple[Value, ...]:
         found = self.visit_op(op)
         if isinstance(found, Value):
@@ -143,6 +156,13 @@ class Rewriter:
             raise TypeError(f"[visit_op] expected an Op or its values, got {type(found).__name__}")
         self._ops.append(found)
         return found.results
+
+
+def _of_type(visited: str, kind: Any, found: Any) -> Any:
+    if isinstance(found, kind):
+        return found
+    wanted = " or a ".join(x.__name__ for x in getattr(kind, "__args__", (kind,)))
+    raise TypeError(f"[visit_{visited}] expected a {wanted}, got {type(found).__name__}")
 
 
 def with_operands(op: Op, new: dict[Value, Value]) -> Op:

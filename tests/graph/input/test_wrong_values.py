@@ -28,7 +28,8 @@ def test_first_values_of_parameters(given: Any, error: type[Exception], words: s
     ):
         with flow.graph.building(main, startup):
             flow.graph.parameter("w", 2, **given)
-    assert main.is_empty and startup.is_empty
+    assert main.is_empty
+    assert startup.is_empty
 
 
 @pytest.mark.parametrize("given", ["a", None, [1, [2]], {}])

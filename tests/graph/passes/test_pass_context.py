@@ -79,8 +79,9 @@ def test_sequential_asks_disabled_then_required_then_the_level() -> None:
 
 def test_a_call_runs_a_pass_at_any_level_also_where_it_is_disabled() -> None:
     ran: list[str] = []
+    late = Noting(ran, "late", 3)
     with PassContext(opt_level=0, disabled_pass=["late"]):
-        Noting(ran, "late", 3)(PROGRAM)
+        late(PROGRAM)
     assert ran == ["late"]
 
 
