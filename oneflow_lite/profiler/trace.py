@@ -185,6 +185,8 @@ class _Recorder:
 
     def end(self, profile: Profile, wait: bool = True) -> None:
         with self._lock:
+            if not any(profile is each for each in self._open):
+                raise RuntimeError("[profile] the block is left, and was not entered")
             self._collect(wait)
             self._open.remove(profile)
             if self._open:

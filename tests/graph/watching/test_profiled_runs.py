@@ -307,3 +307,13 @@ def test_while_threads_run_and_profiles_come_and_go(device: str, handed_over: No
             assert [y.numpy().tobytes() for y in run(x)] == expected
 
     run_in_threads(use, 3)
+
+
+def test_a_profile_that_is_left_before_it_is_entered() -> None:
+    with flow.profiler.profile() as outer:
+        with pytest.raises(
+            RuntimeError, match=r"^\[profile\] the block is left, and was not entered"
+        ):
+            flow.profiler.profile().__exit__(None, None, None)
+        flow.ones(1000).mock().numpy()
+    assert outer.busy("mock:0 h2d") > 0
