@@ -13,7 +13,7 @@ from oneflow_lite.graph.verify import verify
 
 
 class Program:
-    """Functions by name; ``main`` is the one that runs. Immutable.
+    """Functions by name; ``main`` is the one that runs. Immutable: a copy is the program itself.
 
     ``Program(name)`` is empty: a block of ``building`` fills it, once.
 
@@ -50,6 +50,18 @@ class Program:
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"[Program] is immutable; cannot delete {name}")
+
+    def __copy__(self) -> "Program":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "Program":
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            f"[Program] {self.name} is not pickled, as its captured tensors and functions are the "
+            "process's own: write its text, str(program), and read it by Program.parse"
+        )
 
     def _fill(self, function: Function, declared: Declared) -> None:
         """Give an empty program its function: what ends a block of building()."""

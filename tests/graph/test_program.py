@@ -1,5 +1,7 @@
 """Programs as values: equal ones are equal, and wrong ones are found."""
 
+import copy
+import pickle
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, replace
 from typing import Any
@@ -281,3 +283,14 @@ def test_verify_finds_a_wrong_assign() -> None:
         changed(program, assigns=((target, last),) * 2).verify()
     with pytest.raises(ValueError, match=r"^\[writes\] returns a value that nothing makes"):
         changed(program, results=(value(),)).verify()
+
+
+def test_a_copy_of_a_program_is_the_program() -> None:
+    made = trace(lambda x: flow.tanh(x) * 2, flow.ones((2, 3)))
+    program = made.program
+    assert copy.copy(program) is program
+    assert copy.deepcopy(program) is program
+    twin = copy.deepcopy(made)
+    assert (twin.program is program, twin.paths) == (True, made.paths)
+    with pytest.raises(TypeError, match=r"^\[Program\] .* is not pickled, .*Program\.parse$"):
+        pickle.dumps(program)
