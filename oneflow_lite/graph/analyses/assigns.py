@@ -6,7 +6,7 @@ from typing import NamedTuple
 from oneflow_lite import _C
 from oneflow_lite.graph.analyses.arrays import Accesses, Edges, Integers, Quadruples, Triples
 from oneflow_lite.graph.analyses.reason import Reason
-from oneflow_lite.graph.analyses.values import Values
+from oneflow_lite.graph.analyses.values import Values, check_values
 
 
 class AssignCase(IntEnum):
@@ -82,6 +82,7 @@ def assign(
     >>> found.cases[0].name, found.reasons[0].name
     ('COPY', 'READ_SINCE')
     """
+    check_values("assign", values)
     cases, reasons, found = _C.graph_assign(accesses, assignments, *values[:3], lanes, edges)
     return Assignments(
         [AssignCase(case) for case in cases], [Reason(reason) for reason in reasons], found
@@ -133,5 +134,6 @@ def addto(
     >>> addto([[(acc, WRITE)], product, add], asked, values).reasons[0].name
     'READ_SINCE'
     """
+    check_values("addto", values)
     reasons, found = _C.graph_addto(accesses, additions, *values[:3], lanes, edges)
     return Additions([Reason(reason) for reason in reasons], found)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from oneflow_lite import _C
 from oneflow_lite.graph.analyses.arrays import Accesses, Edges, Integers, Triples
 from oneflow_lite.graph.analyses.reason import Reason
-from oneflow_lite.graph.analyses.values import Values
+from oneflow_lite.graph.analyses.values import Values, check_values
 
 
 class InPlace(NamedTuple):
@@ -65,5 +65,6 @@ def in_place(
     >>> [reason.name for reason in found.reasons], found.classes
     (['GIVEN', 'ALLOWED'], [0, 1, 1])
     """
+    check_values("in_place", values)
     reasons, found = _C.graph_in_place(accesses, pairs, *values, lanes, edges)
     return InPlace([Reason(reason) for reason in reasons], found)

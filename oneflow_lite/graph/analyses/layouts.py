@@ -1,6 +1,9 @@
 """Which operations are worth another layout of their operands."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
 
 STAYS = -1
 Rows = Sequence[Sequence[int]]
@@ -36,6 +39,11 @@ def assign_layouts(
     gains : sequence of float
         Of each operation: what it saves in the layout.
 
+    Raises
+    ------
+    TypeError, ValueError, IndexError
+        An argument is no such sequence, of another length, or names a value that is not there.
+
     Notes
     -----
     Nearly linear in the operations and what they take, read and make.
@@ -50,20 +58,57 @@ def assign_layouts(
     >>> assign_layouts(rows, taken, read, made, [4], [1] * 5, [1.5, 1.5, 0, 1.5])
     [0, 0, -1, -1]
     """
+    _check(wanted, takes, reads, makes, kept, costs, gains)
     wanted, reads = _trimmed(wanted, takes, reads, makes, kept, costs, gains)
     runs = _Runs(wanted, takes, makes)
-    balance = [0.0] * len(wanted)  # of each run, at its root
-    for i, gain in enumerate(gains):
-        if wanted[i] != STAYS:
-            balance[runs.root(i)] += gain
-    for value, i in runs.packed():
-        balance[runs.root(i)] -= costs[value]
-    for value, i in runs.unpacked(reads, kept):
-        balance[runs.root(i)] -= costs[value]
+    saved = [gain if layout != STAYS else 0.0 for layout, gain in zip(wanted, gains, strict=True)]
+    balance = runs.balance(saved, reads, kept, costs)
     return [
         layout if layout != STAYS and balance[runs.root(i)] > 0 else STAYS
         for i, layout in enumerate(wanted)
     ]
+
+
+def _check(
+    wanted: Sequence[int],
+    takes: Rows,
+    reads: Rows,
+    makes: Rows,
+    kept: Sequence[int],
+    costs: Sequence[float],
+    gains: Sequence[float],
+) -> None:
+    _check_items("wanted", wanted, int)
+    _check_items("costs", costs, float)
+    _check_items("gains", gains, float, len(wanted))
+    _check_values("kept", kept, len(costs))
+    for name, rows in (("takes", takes), ("reads", reads), ("makes", makes)):
+        _check_items(name, rows, object, len(wanted))
+        for i, row in enumerate(rows):
+            _check_values(f"{name}[{i}]", row, len(costs))
+    for i, layout in enumerate(wanted):
+        if layout < STAYS:
+            raise ValueError(
+                f"[assign_layouts] wanted[{i}]: expected {STAYS} or more, got {layout}"
+            )
+
+
+def _check_items(name: str, given: Any, kind: type, count: int | None = None) -> None:
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
+        raise TypeError(f"[assign_layouts] {name}: expected a sequence, got {given!r}")
+    if count is not None and len(given) != count:
+        raise ValueError(f"[assign_layouts] {name}: expected {count} items, got {len(given)}")
+    wanted = {int: int | np.integer, float: int | float | np.integer | np.floating}.get(kind, kind)
+    for i, x in enumerate(given):
+        if not isinstance(x, wanted):
+            raise TypeError(f"[assign_layouts] {name}[{i}]: expected a number, got {x!r}")
+
+
+def _check_values(name: str, given: Any, count: int) -> None:
+    _check_items(name, given, int)
+    for value in given:
+        if not 0 <= value < count:
+            raise IndexError(f"[assign_layouts] {name}: value {value}, expected 0 to {count - 1}")
 
 
 def _trimmed(
@@ -134,6 +179,17 @@ class _Runs:
         while self._parent[i] != i:
             self._parent[i] = i = self._parent[self._parent[i]]
         return i
+
+    def balance(
+        self, saved: Sequence[float], reads: Rows, kept: Sequence[int], costs: Sequence[float]
+    ) -> list[float]:
+        """Return what each run gains, at its root: what its operations save, without its costs."""
+        balance = [0.0] * len(saved)
+        for i, gain in enumerate(saved):
+            balance[self.root(i)] += gain
+        for value, i in (*self.packed(), *self.unpacked(reads, kept)):
+            balance[self.root(i)] -= costs[value]
+        return balance
 
     def packed(self) -> Iterator[tuple[int, int]]:
         """Return values that come into a run, each with an operation of the run."""

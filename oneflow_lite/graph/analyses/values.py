@@ -56,6 +56,12 @@ class Values(NamedTuple):
     item_sizes: Integers
 
 
+def check_values(op: str, values: object) -> None:
+    """Raise TypeError for what is no Values."""
+    if not isinstance(values, tuple) or len(values) != len(Values._fields):
+        raise TypeError(f"[{op}] values: expected Values, got {type(values).__name__}")
+
+
 def alias_classes(values: int, pairs: Pairs) -> list[int]:
     """Return the class of each value: those that share memory are of one class.
 
