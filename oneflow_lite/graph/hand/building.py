@@ -248,7 +248,7 @@ def data(
         What ``Executor.run`` calls it.
     shape : int, or sequence of int, str and None
         None is an extent that each run may have another one for. None at one axis is the same
-        extent in all feeds; extents with a name are the same where the name is.
+        extent in all feeds that a run needs; extents with a name are the same where the name is.
     dtype : dtype, optional
         float64 unless told otherwise.
     device : str or Device, optional
