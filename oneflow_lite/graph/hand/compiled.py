@@ -82,7 +82,8 @@ class Compiled:
         self._op = f"[{program.name}]"
         self._declared, self._fetches = declared, fetches
         function = _local_feeds(program.main, declared)
-        function = _with_results(pruned(function, [x for x, _ in fetches.leaves]), fetches)
+        function = pruned(function, [x for x, _ in fetches.leaves])
+        function = _with_results(function, fetches, declared)
         self._needed = _needed(self._op, function, declared, shapes)
         others = {x.value for x in declared.feeds.values() if x not in self._needed}
         function = replace(function, params=tuple(x for x in function.params if x not in others))
@@ -183,13 +184,15 @@ def _local_feeds(function: Function, declared: Declared) -> Function:
     return replace(function, assigns=assigns)
 
 
-def _with_results(function: Function, fetches: Fetches) -> Function:
-    """Return the function with a view for each fetch that is one."""
+def _with_results(function: Function, fetches: Fetches, declared: Declared) -> Function:
+    """Return the function with a view for each fetch that is one; nothing in the block used it."""
+    lines = declared.unknowns.views
     ops, results = list(function.ops), []
     for value, attr in fetches.leaves:
         if attr:
-            call = OpCall("view", "fetch", attr=attr)
-            view = Op(call, (value,), (), (value,), user_site())  # nothing in the block used it
+            made = (declared.values.index(value), attr)
+            name, site = ("view", lines[made]) if made in lines else ("fetch", user_site())
+            view = Op(OpCall("view", name, attr=attr), (value,), (), (value,), site)
             value = Value(infer(view)[0])
             ops.append(replace(view, results=(value,)))
         results.append(value)

@@ -56,6 +56,7 @@ class Unknowns:
         self.linspace = linspace
         self.handed: dict[int, Dim] = {}  # by the number that calls got in their place
         self.limits: dict[Any, Any] = {}  # what slices ask of extents: limits.py
+        self.views: dict[Any, Any] = {}  # lines of views by value and layout: limits.py
         self.known: set[int] = set()  # large numbers that stand for nothing
         self._products: list[tuple[int, tuple[str, ...]]] = []
         _alive.add(self)

@@ -7,6 +7,10 @@ one shows in none of its numbers. So each key is looked at when it is used.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from oneflow_lite import _C
 from oneflow_lite._C import Tensor, TraceError
 from oneflow_lite.graph.hand.extents import Dim, Unknowns, who_knows
 from oneflow_lite.graph.ir import Site
@@ -33,6 +37,40 @@ def note_key(x: Tensor, numbers: tuple[int, ...], key: Any) -> None:
     for extent, least in _asked(unknowns, shape, key if isinstance(key, tuple) else (key,)):
         limit = Limit(place[0], extent, least, user_site())
         unknowns.limits.setdefault((place[0], repr(extent), least), limit)
+    _note_view(unknowns, x, numbers, key if isinstance(key, tuple) else (key,))
+
+
+def _note_view(
+    unknowns: Unknowns, x: Tensor, numbers: tuple[int, ...], key: tuple[Any, ...]
+) -> None:
+    """Write down the line that makes a view, which is in the program only once it is used."""
+    items = [_plain(item) for item in key]
+    if not all(x is None or x is ... or isinstance(x, int | slice) for x in items):
+        return
+    if not any(x is ... for x in items):
+        items.append(...)  # a view, whatever the items are
+    lying = as_strided(np.empty(1, np.int8), numbers, x.strides)  # none of it is read
+    try:
+        view = lying[tuple(items)]
+    except (IndexError, ValueError):
+        return  # x[key] says so
+    place = unknowns.recorder.find(x)
+    assert place is not None
+    value, (dtype, offset, *_) = place[0], place[1] or (_C.type_code(x.dtype), 0)
+    start = _address(view) - _address(lying)
+    layout = (dtype, offset + start, *view.shape, *view.strides)
+    unknowns.views.setdefault((value, layout), user_site())
+
+
+def _plain(item: Any) -> Any:
+    """Return an item of a key with the numbers that stand for unknown extents."""
+    if isinstance(item, slice):
+        return slice(*(_plain(x) for x in (item.start, item.stop, item.step)))
+    return item.stand_in if isinstance(item, Dim) else item
+
+
+def _address(x: np.ndarray[Any, Any]) -> int:
+    return int(x.__array_interface__["data"][0])
 
 
 def _asked(unknowns: Unknowns, shape: list[Any], key: tuple[Any, ...]) -> Iterator[tuple[Dim, int]]:

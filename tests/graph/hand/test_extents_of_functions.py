@@ -193,13 +193,24 @@ def test_results_lie_as_eagers(is_turned: bool) -> None:
             np.testing.assert_array_equal(seen.numpy(), expected.numpy())
 
 
-@pytest.mark.parametrize("view", [lambda x: x[::2], flow.diagonal], ids=["steps", "diagonal"])
-def test_views_that_are_only_fetched(view: Callable[[Any], Any]) -> None:
-    main = Program("main")
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "steps": lambda x: x[::2],
+    "of a view": lambda x: x[1:, ::2][:, 0][::2],
+    "of what is written to": lambda x: flow.add(x, 1, out=x)[None, ..., ::-2, 1],
+    "diagonal": flow.diagonal,
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_that_are_only_fetched(name: str) -> None:
+    view, main = VIEWS[name], Program("main")
     with flow.graph.building(main):
         y = view(flow.graph.data("x", (None, 3)))
-    line = "functions.py:" + str(test_views_that_are_only_fetched.__code__.co_firstlineno + 7)
-    with pytest.raises(TraceError, match=rf"\[fetch\] \(.*{line}\) cannot be made for other ext"):
+    line = "functions.py:" + str(test_views_that_are_only_fetched.__code__.co_firstlineno + 10)
+    op = "fetch" if view is flow.diagonal else "view"
+    if op == "view":  # the line that made it
+        line = f"functions.py:{view.__code__.co_firstlineno}"
+    with pytest.raises(TraceError, match=rf"\[{op}\] \(.*{line}\) cannot be made for other ext"):
         Executor().run(main, {"x": flow.ones((4, 3))}, [y])
     with pytest.raises(TraceError, match=r"\[view\] \(.*\) cannot be made"):  # noqa: SIM117
         with flow.graph.building(Program("main")):

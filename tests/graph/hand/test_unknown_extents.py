@@ -349,7 +349,7 @@ def test_a_slice_that_an_extent_is_too_small_for_is_refused_when_it_runs() -> No
             exe.run(main, {"x0": short}, [y])
     main, y = built(lambda x: x + 1, (None,))
     with pytest.raises(
-        TraceError, match=r"\[fetch\] .*extents.py:\d+\) cannot be made for other extents"
+        TraceError, match=r"\[view\] .*extents.py:\d+\) cannot be made for other extents"
     ):
         exe.run(main, {"x0": short}, y[::2])
     with pytest.raises(TraceError, match=r"N0 is 2, and it needs at least 3"):
