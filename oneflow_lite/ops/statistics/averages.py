@@ -1,6 +1,6 @@
 """Averages by weights."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
@@ -9,6 +9,36 @@ from oneflow_lite.ops.creation.data import asarray, full_like
 from oneflow_lite.ops.manipulation.shapes import normalize_axes, permute_dims
 from oneflow_lite.ops.statistics.reduction import Axis, mean, sum
 from oneflow_lite.ops.table import exported
+
+
+@overload
+def average(
+    x: Any,
+    /,
+    axis: Axis = ...,
+    weights: Any = ...,
+    returned: Literal[False] = ...,
+    *,
+    keepdims: bool = ...,
+) -> Tensor: ...
+
+
+@overload
+def average(
+    x: Any, /, axis: Axis, weights: Any, returned: Literal[True], *, keepdims: bool = ...
+) -> tuple[Tensor, Tensor]: ...
+
+
+@overload
+def average(
+    x: Any,
+    /,
+    axis: Axis = ...,
+    weights: Any = ...,
+    *,
+    returned: Literal[True],
+    keepdims: bool = ...,
+) -> tuple[Tensor, Tensor]: ...
 
 
 def average(
