@@ -192,6 +192,10 @@ void elementwise_into(const Issuer& issuer, const ops::OpDef& op, const ops::Res
   const Tensor* const first = first_tensor(name, inputs, op.nin);
   const Dims shape = common_shape(name, inputs, op.nin);
   check_output(name, out, shape, first->device());
+  // A loop in a wider dtype, as bfloat16's: the result is rounded to its own dtype, then cast.
+  if (resolution.out != resolution.result && out.dtype != resolution.result) {
+    return assign(issuer, out, elementwise(issuer, op, resolution, inputs), name);
+  }
   if (issuer.sink) {
     take_one(issuer, elementwise_call(op, resolution), inputs, op.nin, out, true);
     return;

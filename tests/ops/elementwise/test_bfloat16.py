@@ -164,6 +164,31 @@ def test_views_and_targets(device: flow.Device) -> None:
         flow.add(x, x, out=flow.zeros((150, 151), dtype="int64", device=device))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("name", ["multiply", "hypot", "add", "exp"])
+def test_targets_of_another_dtype(name: str, dtype: str, device: flow.Device, naive: bool) -> None:
+    """The result is rounded to bfloat16, then cast: eager, in a trace, and with ndarray as out."""
+    ufunc, function = ROWS[name].ufunc, getattr(flow, name)
+    for shape, wider in [((), ()), ((7, 5), (7, 5)), ((5,), (3, 5)), ((20011,), (20011,))]:
+        plain = [np.random.default_rng(i).normal(size=shape).astype(B) for i in range(ufunc.nin)]
+        given = [flow.tensor(x, device=device) for x in plain]
+        expected = np.broadcast_to(function(*given).numpy(), wider).astype(dtype)
+        if is_exact(device):
+            check(rounded(ufunc(*map(wide, plain))), function(*given))
+
+        def into(*given: flow.Tensor, to: Any = wider) -> flow.Tensor:
+            out = flow.zeros((*to, 2), dtype, device=device)[..., 0]
+            assert function(*given, out=out) is out
+            return out
+
+        same(expected, into(*given))
+        same(expected, flow.jit(into)(*given))
+        target = flow.zeros(wider, dtype, device=device)
+        same(expected, function(*given, out=target))
+        array = np.zeros(wider, dtype)
+        same(expected, function(*given, out=array))
+
+
 def chain(x: Any, y: Any, f: Any, cast: Callable[[Any], Any]) -> Any:
     """Several operations, each rounded by ``cast``."""
     a = cast(cast(x * 2) + y)
