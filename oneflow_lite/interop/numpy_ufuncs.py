@@ -17,6 +17,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Op, Tensor
 from oneflow_lite.device import default_device
 from oneflow_lite.dtypes import canonical, reduced_in, resolve_loop, result_type
+from oneflow_lite.flags import flags
 from oneflow_lite.ops.creation.data import asarray, full
 from oneflow_lite.ops.masking import selected, store
 from oneflow_lite.ops.operands import host_array
@@ -53,7 +54,8 @@ def array_ufunc(
     """Do what a ufunc, or one of its methods, does; see ``numpy.ufunc``.
 
     ``out``, ``where``, ``dtype``, ``casting`` and ``signature`` have their meaning; elements of a
-    new result that ``where`` leaves out are 0. An array as ``out`` waits. NumPy's warnings are not
+    new result that ``where`` leaves out are 0, and no business of the flag ``check_nan_inf``. An
+    array as ``out`` waits. NumPy's warnings are not
     raised.
     """
     given: Any = (*inputs, *out) if out else inputs
@@ -125,6 +127,8 @@ def _call(
     loop = signature if sig is None else sig
     if loop is not None or dtype is not None or casting != "same_kind":
         inputs = _cast(ufunc, inputs, outs, loop, dtype, casting)
+    if where is not True and flags.check_nan_inf:
+        inputs = _kept_only(ufunc, inputs, where)
     is_plain = isinstance(function, Op) and where is True and casting == "same_kind"
     if is_plain and (not outs or isinstance(outs[0], Tensor)):
         return function(*inputs, out=outs[0] if outs else None)
@@ -140,6 +144,30 @@ def _call(
         for target, value in zip(targets, results, strict=True)
     )
     return stored if isinstance(result, tuple) else stored[0]
+
+
+def _kept_only(ufunc: np.ufunc, inputs: Sequence[Any], where: Any) -> Sequence[Any]:
+    """The inputs with a harmless number where the mask is false: no result there is to be checked.
+
+    A check sees the whole result of an operation. Numbers of Python are cast first, as the
+    operation would cast them.
+    """
+    cast = _cast(ufunc, inputs, (), None, None, "same_kind")
+    if not all(isinstance(x, (Tensor, np.ndarray, np.generic)) for x in cast):
+        return inputs  # a comparison with a number: its result is a bool
+    number = _harmless(ufunc, tuple([x.dtype for x in cast]))
+    device = next((x.device for x in cast if type(x) is Tensor), None)
+    given = [asarray(x, device=device) for x in cast]
+    return [selected(where, x, full((), number, x.dtype, device=x.device)) for x in given]
+
+
+@functools.cache
+def _harmless(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> int:
+    """A number of which, as every operand, the ufunc makes finite results; arctanh needs 0."""
+    known = [np.dtype(np.float32) if dtype.kind == "V" else dtype for dtype in dtypes]
+    with np.errstate(all="ignore"):
+        results = ufunc(*(np.ones((), dtype) for dtype in known))
+    return int(all(np.isfinite(x) for x in (results if type(results) is tuple else (results,))))
 
 
 def _cast(

@@ -9,6 +9,7 @@ import pytest
 
 import oneflow_lite as flow
 from tests.support.machine import here, line_of, run_in_threads
+from tests.support.oracle import same
 
 Make = Callable[[flow.Device], Any]
 
@@ -132,6 +133,40 @@ FINITE: dict[str, Make] = {
     "empty": lambda d: zeros(d, 0, 3) / 0,
     "random": lambda d: flow.random.normal(size=(3, 3), device=d),
 }
+
+
+MASKED: dict[str, Callable[[Any], Any]] = {
+    "a number by": lambda x: np.divide(1.0, x, where=x != 0),
+    "by a number": lambda x: np.divide(x, 0, where=x > 5),
+    "integers": lambda x: np.true_divide(1, (x * 2).astype("int64"), where=x != 0),
+    "log": lambda x: np.log(x, where=x > 0),
+    "arctanh": lambda x: np.arctanh(x, where=abs(x) < 1),
+    "narrow": lambda x: np.reciprocal(x.astype("float32"), where=x != 0),
+    "a cast": lambda x: np.divide(x, x, where=x != 0, dtype="float32"),
+    "two results": lambda x: np.divmod(x, x, where=x != 0)[1],
+    "complex": lambda x: np.divide(1j, x, where=x != 0),
+    "a comparison": lambda x: np.less(x, 2**70, where=x != 0),
+    "a broadcast mask": lambda x: np.log(x, where=np.array([[False, False, True, True]] * 2)),
+}
+
+
+@pytest.mark.parametrize("case", MASKED)
+def test_where_leaves_out_what_is_not_looked_at(case: str, device: flow.Device) -> None:
+    x = flow.tensor([-1.0, 0, 0.5, 2.0], device=device)
+    with flow.flags(check_nan_inf=False):
+        expected = MASKED[case](x)
+    for seen in (MASKED[case](x), flow.jit(MASKED[case])(x)):
+        same(expected.numpy(), seen)
+    flow.synchronize()
+
+
+def test_where_keeps_what_was_there(device: flow.Device) -> None:
+    x, out = flow.tensor([2.0, 0.0, 4.0], device=device), full(device, 7, 3)
+    assert np.divide(1.0, x, out=out, where=x != 0) is out
+    assert out.numpy().tolist() == [0.5, 7, 0.25]
+    bad = np.divide(1.0, x, where=x < 3)
+    with pytest.raises(FloatingPointError, match=r"\[divide\] made 0 NaN and 1 infinite of 3"):
+        bad.numpy()
 
 
 @pytest.mark.parametrize("case", FINITE)
