@@ -175,7 +175,7 @@ def pinv(x: Any, /, rcond: Any = None, *, rtol: Any = _NUMPY_CUTOFF) -> Tensor:
     # Not a weak scalar, as in NumPy: a cutoff of float64 is not rounded to float32.
     cutoff = expand_dims(on_one_device(a, part)[1], axis=-1)
     large = s > cutoff * max_of(s, axis=-1, keepdims=True)
-    reciprocal = _C.where(large, 1 / s, 0)
+    reciprocal = _C.where(large, 1 / _C.where(large, s, 1), 0)  # no infinity on the way
     return _C.matmul(vh.mT, expand_dims(reciprocal, axis=-1) * u.mT)
 
 

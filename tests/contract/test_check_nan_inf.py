@@ -129,6 +129,7 @@ FINITE: dict[str, Make] = {
     "least squares without residuals": lambda d: flow.linalg.lstsq(
         full(d, 1, 2, 3), full(d, 1, 2), rcond=None
     )[0],
+    "a pseudo-inverse of zeros": lambda d: flow.linalg.pinv(zeros(d, 2, 2)),
     "an inner infinity is none": lambda d: flow.max(full(d, 1, 5), initial=-np.inf),
     "empty": lambda d: zeros(d, 0, 3) / 0,
     "random": lambda d: flow.random.normal(size=(3, 3), device=d),
