@@ -65,6 +65,7 @@ bool runs_code(PyObject* data, int depth, const char* op) {
 
 PyObject* with_tuples(PyObject* data, int depth, const char* op) {
   if (!is_nested(data)) {
+    require_unmasked(data, op);
     Py_INCREF(data);
     return data;
   }
@@ -79,8 +80,23 @@ PyObject* with_tuples(PyObject* data, int depth, const char* op) {
 
 }  // namespace
 
+void require_unmasked(PyObject* data, const char* op) {
+  if (PyArray_CheckExact(data) || !PyArray_Check(data)) return;
+  const Reference module(checked(PyImport_ImportModule("numpy.ma")));
+  const Reference type(checked(PyObject_GetAttrString(module.get(), "MaskedArray")));
+  const int is_one = PyObject_IsInstance(data, type.get());
+  if (is_one < 0) throw PythonErrorSet{};
+  if (!is_one) return;
+  const Reference answer(checked(PyObject_CallMethod(module.get(), "is_masked", "O", data)));
+  if (answer.get() == Py_False) return;
+  fail(ErrorKind::type, "[", op,
+       "] expected values, got masked elements of numpy.ma, and a tensor ",
+       "has no mask; give m.filled(value), or m.data for the values under the mask");
+}
+
 PyObject* held_data(PyObject* data, const char* op) {
   if (is_nested(data) && runs_code(data, 1, op)) return with_tuples(data, 1, op);
+  require_unmasked(data, op);
   Py_INCREF(data);
   return data;
 }

@@ -24,9 +24,14 @@ class Items {
   Reference tuple_;
 };
 
+/// Error(type) for an array of numpy.ma with masked elements: tensors have no mask, so their values
+/// would come back as if they were there.
+void require_unmasked(PyObject* data, const char* op);
+
 /// Data for NumPy, which keeps borrowed items of nested lists while it converts them: the data
 /// itself where that runs no Python code, else with tuples in the place of lists; a new reference.
-/// Error(value) for lists in more levels than tensors have dimensions, or one that contains itself.
+/// Error(value) for lists in more levels than tensors have dimensions, or one that contains itself;
+/// Error(type) for masked elements.
 PyObject* held_data(PyObject* data, const char* op);
 
 }  // namespace ofl::python

@@ -10,6 +10,7 @@
 #include "python/distributed/implied.h"
 #include "python/ops/registry.h"
 #include "python/runtime.h"
+#include "python/sequences.h"
 #include "python/tensor/type.h"
 
 namespace ofl::python {
@@ -74,6 +75,7 @@ class Operands {
            "GlobalTensor, got ", Py_TYPE(object)->tp_name);
     }
     if (!PyArray_Check(object)) return nullptr;
+    require_unmasked(object, name_);
     auto* const array = reinterpret_cast<PyArrayObject*>(object);
     Dims shape;
     for (int d = 0; d < PyArray_NDIM(array); ++d) shape.push_back(PyArray_DIM(array, d));

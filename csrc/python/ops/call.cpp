@@ -101,6 +101,7 @@ bool classify_all(const OpObject& op, PyObject* const* operands, int count, cons
         convert(k, from_sequence(operands[k], &device, name));
         break;
       case OperandKind::array:
+        require_unmasked(operands[k], name);
         convert(k, from_array(reinterpret_cast<PyArrayObject*>(operands[k]), device));
     }
   }

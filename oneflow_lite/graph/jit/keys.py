@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import resolve
 from oneflow_lite.dtypes import SUPPORTED
@@ -61,9 +62,9 @@ class Brought:
         """Return which tensor this one is."""
         place = self.known.setdefault(id(x), len(self.tensors))
         if place == len(self.tensors):
-            self.tensors.append(
-                x if type(x) is Tensor else asarray(np.asarray(x, order="C"), copy=True)
-            )
+            if type(x) is not Tensor:
+                x = asarray(np.asarray(_C.held(x, "jit"), order="C"), copy=True)
+            self.tensors.append(x)
         return place
 
 
