@@ -44,10 +44,23 @@ PyObject* assign_of(Arguments given) {
   Py_RETURN_NONE;
 }
 
+/// The number of a 0-d tensor: looks at it in the name of `op`, with the errors of any look.
+Reference looked_number(const Tensor& x, DType dtype, const char* op, const char* argument) {
+  if (x.ndim() != 0) {
+    fail(ErrorKind::value, "[", op, "] ", argument, ": expected a number of ", name_of(dtype),
+         ", got a tensor of shape ", shape_str(x.shape));
+  }
+  const Tensor seen = look_from_python(x, op);
+  return Reference(checked(to_python(seen.address(), seen.dtype)));
+}
+
 /// convert(value, dtype); what is no number of the dtype is an error that names the argument.
 template <typename Convert>
 auto named_number(PyObject* value, DType dtype, const char* op, const char* argument,
                   const Convert& convert) {
+  Reference looked;
+  if (is_tensor(value)) looked = looked_number(tensor_of(value), dtype, op, argument);
+  if (looked.get()) value = looked.get();
   try {
     return convert(value, dtype);
   } catch (const PythonErrorSet&) {

@@ -73,7 +73,7 @@ def sum(
     keepdims : bool
         Keep the axes, with size 1.
     initial : scalar, optional
-        What to begin with.
+        What to begin with. A 0-d tensor is looked at.
     where : Tensor or array of bool
         Which elements count; broadcast to the shape of x.
     out : Tensor or array, optional
