@@ -9,7 +9,7 @@ from numpy.linalg import LinAlgError, _umath_linalg as loops
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import float64, int64, kind_of
+from oneflow_lite.dtypes import computed_in, float64, int64, kind_of
 from oneflow_lite.linalg.decompositions import svdvals
 from oneflow_lite.linalg.lapack import Routine, cast, real_of, result_dtype
 from oneflow_lite.ops import elementwise
@@ -194,6 +194,8 @@ def matrix_rank(x: Any, /, tol: Any = None, *, rtol: Any = None) -> Tensor:
 def _vector_norm(x: Tensor, axis: int, ord: Order, op: str) -> Tensor:
     if isinstance(ord, str):
         raise ValueError(f"[{op}] expected a number as the order of a vector norm, got {ord!r}")
+    if (wide := computed_in(x.dtype)) != x.dtype:
+        return cast(_vector_norm(cast(x, wide), axis, ord, op), x.dtype)
     if ord is None or ord == 2:
         squares = (elementwise.conj(x) * x).real
         return elementwise.sqrt(reduction.sum(squares, axis=axis, dtype=squares.dtype))
@@ -212,11 +214,13 @@ def _vector_norm(x: Tensor, axis: int, ord: Order, op: str) -> Tensor:
 
 def _matrix_norm(x: Tensor, ord: Order, op: str) -> Tensor:
     """Of the last two dimensions."""
+    if ord in (2, -2, "nuc"):
+        return _of_singular_values(ord)(svdvals(x))
+    if (wide := computed_in(x.dtype)) != x.dtype:
+        return cast(_matrix_norm(cast(x, wide), ord, op), x.dtype)
     if ord in (None, "fro", "f"):
         squares = (elementwise.conj(x) * x).real
         return elementwise.sqrt(reduction.sum(squares, axis=(-2, -1)))
-    if ord in (2, -2, "nuc"):
-        return _of_singular_values(ord)(svdvals(x))
     last = x.ndim - 2  # of the sums
     if ord in (1, -1):
         sums = reduction.sum(elementwise.abs(x), axis=-2)
@@ -243,6 +247,8 @@ def _in_memory_order(x: Tensor) -> Tensor:
 
 def _root_of_squares(x: Tensor) -> Tensor:
     """Of a vector, by the loops of the dot product."""
+    if (wide := computed_in(x.dtype)) != x.dtype:
+        return cast(_root_of_squares(cast(x, wide)), x.dtype)
     if x.dtype.kind != "c":
         return elementwise.sqrt(vecdot(x, x))
     real, imag = x.real, x.imag

@@ -92,6 +92,11 @@ PyObject* root_of_squares(const Tensor& flat) {
   return call_op(op_of(Slot::sqrt), &squares, 1, false);
 }
 
+/// Of real floating numbers that are computed in their own dtype; bfloat16 is rounded at the end.
+bool has_own_squares(const Tensor& x) {
+  return info(x.dtype).kind == DTypeKind::floating && x.dtype != DType::bf16;
+}
+
 /// The squares of real numbers.
 Reference squares_of(PyObject* x) {
   PyObject* const pair[2] = {x, x};
@@ -121,7 +126,7 @@ bool are_norm_axes(PyObject* axes, PyObject* order, int ndim) {
 PyObject* norm_path(const Call& call) {
   const Tensor* x = tensor_or_null(call[0]);
   if (!x || !is_flag(call[3])) return nullptr;
-  const bool is_real = info(x->dtype).kind == DTypeKind::floating;
+  const bool is_real = has_own_squares(*x);
   if (is_real && call[2] != Py_None && are_norm_axes(call[2], call[1], x->ndim())) {
     return root_of_sum(squares_of(call[0]).get(), call[2], call[3] == Py_True);
   }
@@ -140,7 +145,7 @@ PyObject* norm_path(const Call& call) {
 PyObject* matrix_norm_path(const Call& call) {
   const Tensor* x = tensor_or_null(call[0]);
   if (!x || x->ndim() < 2 || !is_flag(call[1]) || !names_squares(call[2])) return nullptr;
-  if (info(x->dtype).kind != DTypeKind::floating) return nullptr;
+  if (!has_own_squares(*x)) return nullptr;
   const Reference axes(Py_BuildValue("(ii)", -2, -1));
   return root_of_sum(squares_of(call[0]).get(), axes.get(), call[1] == Py_True);
 }
@@ -150,7 +155,7 @@ PyObject* matrix_norm_path(const Call& call) {
 PyObject* vector_norm_path(const Call& call) {
   const Tensor* x = tensor_or_null(call[0]);
   if (!x || x->ndim() == 0 || !is_flag(call[2]) || known_integer(call[3]) != 2) return nullptr;
-  if (info(x->dtype).kind != DTypeKind::floating) return nullptr;
+  if (!has_own_squares(*x)) return nullptr;
   const bool of_all = call[1] == Py_None && x->ndim() > 1;
   if (!of_all) {
     const bool is_known = call[1] == Py_None || known_axis(call[1], x->ndim());

@@ -7,7 +7,7 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import canonical, computed_in, isdtype, result_type
+from oneflow_lite.dtypes import MEAN_DTYPES, canonical, computed_in, isdtype, result_type
 from oneflow_lite.ops.creation.data import asarray, empty
 from oneflow_lite.ops.elementwise import conj, floor, isnan, maximum, minimum, real, sqrt
 from oneflow_lite.ops.manipulation.joining import concat, stack
@@ -145,14 +145,21 @@ def nanstd(
     ddof: float | None = None,
     keepdims: bool = False,
 ) -> Tensor:
-    """Return the square root of ``nanvar``. Parameters as for ``var``.
+    """Return the square root of ``nanvar``, rounded once. Parameters as for ``var``.
 
     Examples
     --------
     >>> flow.nanstd(flow.tensor([1.0, flow.nan, 3.0])).item()
     1.0
     """
-    return sqrt(nanvar(x, axis, dtype, correction=correction, ddof=ddof, keepdims=keepdims))
+    given = asarray(x)
+    wanted = MEAN_DTYPES[given.dtype] if dtype is None else canonical(dtype, "nanstd")
+    if (wide := computed_in(wanted)) != wanted:
+        if isdtype(given.dtype, INEXACT):
+            given = _C.astype(given, wide, False)
+        root = nanstd(given, axis, wide, correction=correction, ddof=ddof, keepdims=keepdims)
+        return _C.astype(root, wanted, False)
+    return sqrt(nanvar(given, axis, dtype, correction=correction, ddof=ddof, keepdims=keepdims))
 
 
 def nanmedian(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:

@@ -288,14 +288,19 @@ def std(
     ddof: float | None = None,
     keepdims: bool = False,
 ) -> Tensor:
-    """Return the square root of ``var``. Parameters as for ``var``.
+    """Return the square root of ``var``, rounded once. Parameters as for ``var``.
 
     Examples
     --------
     >>> flow.std(flow.tensor([1.0, 3.0])).item()
     1.0
     """
-    spread = var(x, axis, dtype, correction=correction, ddof=ddof, keepdims=keepdims)
+    given = asarray(x)
+    wanted = MEAN_DTYPES[given.dtype] if dtype is None else canonical(dtype, "std")
+    if (wide := computed_in(wanted)) != wanted:
+        root = std(given, axis, wide, correction=correction, ddof=ddof, keepdims=keepdims)
+        return _C.astype(root, wanted, False)
+    spread = var(given, axis, dtype, correction=correction, ddof=ddof, keepdims=keepdims)
     root = sqrt(spread)
     if root.ndim and root.dtype != spread.dtype:  # NumPy casts numbers only
         raise TypeError(f"[std] cannot cast {root.dtype} to {spread.dtype} by the rule 'same_kind'")

@@ -243,6 +243,32 @@ def test_statistics(device: flow.Device) -> None:
     assert flow.mean(x, dtype="float32").dtype == "float32"
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "int16"])
+def test_roots_are_rounded_once(dtype: str, device: flow.Device) -> None:
+    given = np.random.default_rng(1).normal(3, 40, (300, 50)).astype(B).astype(dtype)
+    x = flow.tensor(given, device=device)
+    wide_x = x if dtype == "int16" else x.astype("float32")
+    for function in (flow.std, flow.nanstd):
+        exact = function(wide_x, axis=1, ddof=1, dtype="float32")
+        check(rounded(exact.numpy()), function(x, axis=1, ddof=1, dtype=B))
+        if dtype == "bfloat16":
+            check(rounded(exact.numpy()), function(x, axis=1, ddof=1))
+
+
+def test_norms_are_rounded_once(device: flow.Device) -> None:
+    given = np.random.default_rng(1).normal(size=(300, 5, 10)).astype(B)
+    x = flow.tensor(given, device=device)
+    wide_x, linalg = x.astype("float32"), flow.linalg
+    for norm in (
+        *(lambda t, p=p: linalg.norm(t, p, axis=-1) for p in (None, 0, 1, 2, 3, 0.5, np.inf)),
+        *(lambda t, p=p: linalg.norm(t, p, axis=(1, 2)) for p in (None, "fro", 1, np.inf)),
+        *(lambda t, p=p: linalg.vector_norm(t, axis=1, ord=p) for p in (1, 2, 3, -np.inf)),
+        lambda t: linalg.vector_norm(t, axis=(0, 2), keepdims=True),
+        *(lambda t: linalg.matrix_norm(t, keepdims=True), linalg.vector_norm, linalg.norm),
+    ):
+        check(rounded(norm(wide_x).numpy()), norm(x))
+
+
 def test_running_sums(device: flow.Device) -> None:
     given = np.random.default_rng(1).uniform(0.5, 1.5, (40, 30)).astype(B)
     x = flow.tensor(given, device=device)
