@@ -7,8 +7,8 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import MEAN_DTYPES, canonical, computed_in, isdtype, result_type
-from oneflow_lite.ops.creation.data import asarray, empty
+from oneflow_lite.dtypes import MEAN_DTYPES, canonical, computed_in, float64, isdtype, result_type
+from oneflow_lite.ops.creation.data import asarray, empty, full
 from oneflow_lite.ops.elementwise import conj, floor, isnan, maximum, minimum, real, sqrt
 from oneflow_lite.ops.manipulation.joining import concat, stack
 from oneflow_lite.ops.numpy.quantiles import (
@@ -187,7 +187,9 @@ def nanmedian(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor
 def nanquantile(
     x: Any, /, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
-    """Return quantiles of what is not NaN; NaN where all are. Parameters as for ``quantile``.
+    """Return quantiles of what is not NaN; NaN where all are, and of no elements.
+
+    Parameters as for ``quantile``.
 
     Examples
     --------
@@ -215,7 +217,9 @@ def _nan_quantile(
     op: str, x: Any, parts: Parts, q: Any, axis: Axis, method: str, keepdims: bool
 ) -> Tensor:
     given = asarray(x)
-    if not isdtype(given.dtype, "real floating") or has_none(given.shape):
+    if has_none(given.shape):
+        return _of_nothing(op, given, checked_parts(op, given, parts, q, method), q, axis, keepdims)
+    if not isdtype(given.dtype, "real floating"):
         return quantile_of(op, given, parts, q, axis, method, keepdims)
     parts = checked_parts(op, given, parts, q, method)
     lanes, shape = lanes_of(given, axis, op)
@@ -228,6 +232,16 @@ def _nan_quantile(
     return _C.reshape(stack(results), (*parts.shape, *rest), None)
 
 
+def _of_nothing(op: str, x: Tensor, parts: Parts, q: Any, axis: Axis, keepdims: bool) -> Tensor:
+    """NaN for each lane of a tensor without elements, and for each part."""
+    lanes, shape = lanes_of(x, axis, op)
+    dtype = lanes.dtype if isdtype(lanes.dtype, "real floating") else float64
+    if type(q) not in (int, float) and isdtype(parts.dtype, "real floating"):
+        dtype = result_type(dtype, parts.dtype)
+    rest = tuple(shape) if keepdims else lanes.shape[:-1]
+    return full((*parts.shape, *rest), np.nan, dtype, device=x.device)
+
+
 def _quantiles(op: str, lanes: Tensor, parts: Parts, weak: bool) -> list[Tensor]:
     """The quantile of each part; each lane has a count of numbers of its own."""
     last = maximum(sum(~isnan(lanes), -1, keepdims=True) - 1, 0)
@@ -237,8 +251,11 @@ def _quantiles(op: str, lanes: Tensor, parts: Parts, weak: bool) -> list[Tensor]
     if parts.dtype.kind in "biu":
         whole = [last * (part if isinstance(part, Tensor) else int(part)) for part in flat]
         return _at(op, lanes, whole)
-    places = [_C.astype(last, parts.dtype, False) * part for part in flat]
-    low = [_C.astype(floor(place), last.dtype, False) for place in places]
+    ends = _C.astype(last, parts.dtype, False)
+    places = [ends * part for part in flat]
+    # Many lanes are longer than float16 counts: a place that is no number is the last, with a share
+    # that is none.
+    low = [_C.where(x < ends, _C.astype(floor(x), last.dtype, False), last) for x in places]
     found = _at(op, lanes, [*low, *(minimum(one + 1, last) for one in low)])
     results = []
     for k, place in enumerate(places):

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import isdtype, kind_of, result_type
+from oneflow_lite.dtypes import is_narrow, isdtype, kind_of, result_type
 from oneflow_lite.ops.creation.data import asarray, empty
 from oneflow_lite.ops.elementwise import divide, floor, minimum
 from oneflow_lite.ops.manipulation.joining import stack
@@ -190,13 +190,16 @@ def _neighbours(place: Any, last: int, is_whole: bool) -> tuple[int, int]:
     """The two elements that a place is between."""
     if is_whole:
         return int(place), int(place)
-    return (last, last) if place >= last else (int(place), int(place) + 1)
+    return (int(place), int(place) + 1) if place < last else (last, last)  # NaN is at the end
 
 
 def _quantiles_at_run(op: str, lanes: Tensor, parts: Tensor, weak: bool) -> Iterator[Tensor]:
     """The same where only a run knows the parts, or the size of lanes."""
-    last, numbers = size_of(lanes) - 1, lanes.shape[-1] - 1
+    last = size_of(lanes) - 1
+    numbers: Any = lanes.shape[-1] - 1
     given = _C.astype(parts, last.dtype, False) if parts.dtype.kind == "b" else parts
+    if is_narrow(given.dtype):  # which may be an infinity there, and no number of Python's
+        numbers = _C.astype(last, given.dtype, False)
     places = list(_C.reshape(numbers * given, (-1,), None))
     if not places:
         return
@@ -204,15 +207,15 @@ def _quantiles_at_run(op: str, lanes: Tensor, parts: Tensor, weak: bool) -> Iter
         lanes, found = places_of_all(op, lanes, [_C.astype(x, last.dtype, False) for x in places])
         yield from (_nan_if_any(below, lanes) for below in found)
         return
-    are_ends = [place >= numbers for place in places]
+    are_inside = [place < numbers for place in places]
     low = [
-        _C.where(is_end, last, _C.astype(place, last.dtype, False))
-        for is_end, place in zip(are_ends, places, strict=True)
+        _C.where(is_inside, _C.astype(place, last.dtype, False), last)
+        for is_inside, place in zip(are_inside, places, strict=True)
     ]
     lanes, found = places_of_all(op, lanes, [*low, *(minimum(x + 1, last) for x in low)])
-    for k, (is_end, place) in enumerate(zip(are_ends, places, strict=True)):
+    for k, (is_inside, place) in enumerate(zip(are_inside, places, strict=True)):
         below, above = found[k], found[k + len(places)]
-        share = place - _C.where(is_end, -1, floor(place))
+        share = place - _C.where(is_inside, floor(place), -1)
         difference = above - below
         # A part that is a number of Python's has the dtype of what it is multiplied with.
         kind = (difference * 0.5).dtype if weak else share.dtype

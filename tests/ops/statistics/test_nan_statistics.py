@@ -88,6 +88,46 @@ def test_quantiles(dtype: str, device: flow.Device) -> None:
             call()
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int16"])
+def test_quantiles_of_no_elements(dtype: str, device: flow.Device) -> None:
+    """NumPy's NaN; but each part has its own, as where there are elements."""
+    shapes: list[tuple[tuple[int, ...], Any]] = [((0,), None), ((0, 3), None), ((0, 3), 0)]
+    shapes += [((0, 3), 1), ((3, 0), 1), ((2, 0, 3), (0, 1)), ((0, 0), 0)]
+    for shape, axis in shapes:
+        x, t = np.zeros(shape, dtype), flow.zeros(shape, dtype, device=device)
+        for keepdims in (False, True):
+            given: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
+            expected = np.nanquantile(x, 0.5, **given)
+            for q in (0.5, 1, 0):
+                same(expected, flow.nanquantile(t, q, **given))
+                same(expected, flow.nanpercentile(t, q * 10, **given))
+            parts = flow.nanquantile(t, [0.5, 0.25], **given)
+            assert parts.shape == (2, *expected.shape)
+            assert parts.device == device
+            assert np.isnan(parts.numpy()).all()
+            same(expected, flow.jit(lambda a, k=given: flow.nanquantile(a, 0.5, **k))(t))
+    for call in (lambda: flow.nanquantile(t, 1.5), lambda: flow.nanquantile(t, 1, method="lower")):
+        with pytest.raises(ValueError, match=r"\[nanquantile\] expected"):
+            call()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", ["nanquantile", "quantile"])
+def test_more_elements_than_float16_counts(name: str, device: flow.Device) -> None:
+    for size in (2051, 65504, 65519, 65520, 65521, 70000):
+        x = np.random.default_rng(size).normal(size=size)
+        t = flow.tensor(x, device=device)
+        for part in (0, 0.25, 0.999, 1):
+            q = np.float16(part)
+            expected = getattr(np, name)(x, q)
+            same(expected, getattr(flow, name)(t, q))
+            traced = flow.jit(getattr(flow, name))(t, flow.tensor(q, device=device))
+            same(expected, traced)
+        last = flow.tensor(np.sort(x)[:2052], device=device)
+        assert getattr(flow, name)(last, np.float16(1)).item() == last[-1].item()
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_places_and_running_results(dtype: str, device: flow.Device) -> None:
     for seed, shape in enumerate(SHAPES):
