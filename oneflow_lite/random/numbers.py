@@ -122,7 +122,7 @@ class PhiloxNumbers(CounterStream):
     ) -> Tensor:
         wanted = canonical(float64 if dtype is None else dtype, op)
         if wanted not in (float16, float32, float64):
-            raise TypeError(f"[{op}] expected a dtype of real floats, got {wanted}")
+            raise TypeError(f"[{op}] expected dtype float16, float32 or float64, got {wanted}")
         return self._draw(op, draw, size, wanted, home, _bits(moved))
 
     def words(
