@@ -24,15 +24,23 @@ SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 def quantity(value: object, units: Mapping[str, float]) -> float:
     """A number of at least 0 with one of the units (a bare number is in the base unit)."""
+    return float(_quantity(value, units))
+
+
+def _quantity(value: object, units: Mapping[str, float]) -> int | float:
+    """The same; exact for an integer in the base unit."""
+    number: int | float
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        number, unit = float(value) if abs(value) < 2**1000 else float("inf"), ""
+        number, unit = value if abs(value) < 2**1000 else float("inf"), ""
     else:
-        match = re.fullmatch(r"\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([A-Za-z/]*)\s*", str(value))
+        match = re.fullmatch(r"\s*(-?\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([A-Za-z/]*)\s*", str(value))
         if match is None or (match[2] and match[2] not in units):
             known = ", ".join(unit for unit in units if unit)
             raise ValueError(f"expected a number with one of the units {known}")
-        number, unit = float(match[1]), match[2]
-    number *= units[unit] if unit else 1.0
+        is_short = match[1].isdecimal() and len(match[1]) < 300  # one that a float can hold
+        number, unit = int(match[1]) if is_short else float(match[1]), match[2]
+    factor = units[unit] if unit else 1.0
+    number = number if factor == 1 else number * factor
     if not 0 <= number < float("inf"):
         raise ValueError("expected a finite number that is not negative")
     return number
@@ -72,7 +80,7 @@ def parse_int(minimum: int, maximum: int) -> Callable[[object], int]:
 
 def parse_bytes(value: object) -> int:
     """Return a number of bytes."""
-    count = int(quantity(value, BYTES))
+    count = int(_quantity(value, BYTES))
     if count > MAX_INT64:
         raise ValueError(f"expected at most {MAX_INT64} bytes")
     return count
@@ -94,7 +102,9 @@ def parse_path(value: object) -> str:
 def parse_fusion(value: object) -> str:
     """A truth, or always."""
     text = str(value).strip().lower()
-    return text if text == "always" else str(int(parse_bool(value)))
+    if text not in ("always", *_TRUE, *_FALSE):
+        raise ValueError(f"expected always, one of {', '.join(_TRUE)} or {', '.join(_FALSE)}")
+    return text if text == "always" else str(int(text in _TRUE))
 
 
 def parse_core(value: object) -> str:

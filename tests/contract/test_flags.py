@@ -88,6 +88,19 @@ def test_faults() -> None:
     assert flags.fail == {"fail_alloc": 3, "fail_launch": 2}
 
 
+def test_the_largest_limit_is_one() -> None:
+    for given in (2**63 - 1, str(2**63 - 1), f"{2**63 - 1} B", "-0"):
+        with flow.flags(memory_limit=given):
+            assert flow.flags.memory_limit == (0 if given == "-0" else 2**63 - 1)
+    with (
+        pytest.raises(ValueError, match="at most 9223372036854775807"),
+        flow.flags(memory_limit=2**63),
+    ):
+        pass
+    with flow.flags(inline=1):
+        assert isinstance(flow.flags.inline, float)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "reason"),
     [
@@ -110,7 +123,10 @@ def test_faults() -> None:
         ("MOCK", "capacity=1e30", "capacity=1e30: expected at most"),
         ("MOCK", "launch=1e99s", "launch=1e99s: expected at most"),
         ("FAIL", "copy:99999999999999999999", "at most 2147483647"),
-        ("MEMORY_LIMIT", "-1", "expected a number"),
+        ("MEMORY_LIMIT", "-1", "expected a finite number that is not negative"),
+        ("MEMORY_LIMIT", str(2**63), "at most 9223372036854775807 bytes"),
+        ("INLINE", "-5us", "expected a finite number that is not negative"),
+        ("FUSION", "maybe", "expected always, one of 1, true, on, yes or 0, false, off, no"),
         ("MEMORY_LIMIT", "4 gigs", "one of the units"),
         ("MEMORY_LIMIT", "1e999", "finite"),
         ("HANG_TIMEOUT", "3 weeks", "one of the units s, ms"),
