@@ -26,6 +26,7 @@ void init_vectors(PyObject* module);           // vectors.cpp
 void init_graph_analyses(PyObject* module);    // graph/analyses.cpp
 void init_donation(PyObject* module);          // graph/donation.cpp
 void init_known_calls(PyObject* module);       // graph/known_calls.cpp
+void init_watched(PyObject* module);           // graph/watched.cpp
 void init_executable(PyObject* module);        // graph/executable.cpp
 
 void bind_backends(pybind11::module_& module);           // machine/backends.cpp

@@ -69,6 +69,7 @@ PYBIND11_MODULE(_C, m) {
   init_vectors(m.ptr());
   init_graph_analyses(m.ptr());
   init_donation(m.ptr());
+  init_watched(m.ptr());
   init_known_calls(m.ptr());
   init_executable(m.ptr());
   bind_recorder(m);

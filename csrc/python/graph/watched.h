@@ -1,24 +1,42 @@
-// Where captured tensors are found: ways that lead to them, with common beginnings joined.
+// What a program found where it was traced: ways that lead there, with common beginnings joined.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "python/graph/held.h"
 
 namespace ofl::python {
 
-/// A way to captured tensors: from a holder, through an attribute, an item, a variable of a closure
-/// or a global, to a tensor or on.
+/// What stands somewhere. A plain value does not lead to a tensor: a number, a text, a class, None,
+/// nothing at all, or a small container of such values.
+enum class Sort : int8_t { plain, tensor, holder };
+
+/// The items of a list, tuple, deque or dict that are not plain, in order.
+struct Contents {
+  bool is_mapping;
+  std::vector<Sort> sorts;  // of a sequence also of the plain ones before the last of them
+  std::vector<Held> keys;   // of a mapping
+  // Of many items, those that were looked at before are not looked at again.
+  mutable const void* seen = nullptr;
+  mutable Py_ssize_t seen_size = 0;
+};
+
+/// A way from a holder, through an attribute, an item, a variable of a closure or a global, to what
+/// is watched or on.
 struct Step {
   enum class Kind : uint8_t { attribute, item, cell, global };
 
   Kind kind;
   Held key;
-  std::vector<Held> tensors;  // at most one: what must be there
+  std::vector<Held> same;  // at most one: what must be there
+  std::optional<Sort> sort;
+  std::optional<Contents> contents;
   std::vector<Step> steps;
 };
 
-/// Adds a row ((step, ...), tensor), whose steps are (kind, key).
+/// Adds a row ((step, ...), what, x), whose steps are (kind, key): "same" and an object, "sort" and
+/// its number, or "contents" as contents_of() gives them.
 void add_watch(std::vector<Step>& steps, PyObject* row);
 /// Whether the steps from `found` on, and so what `step` itself leads to, are as they were.
 bool is_there(const Step& step, PyObject* found);

@@ -6,7 +6,7 @@ from typing import Any
 from oneflow_lite._C import Executable, Tensor
 from oneflow_lite.graph.arguments.slots import computed
 from oneflow_lite.graph.jit.keys import Brought, Part
-from oneflow_lite.graph.jit.watching import Watch
+from oneflow_lite.graph.jit.watch import Watch
 from oneflow_lite.graph.tracing import NumberResult, Result, Traced
 from oneflow_lite.graph.trees import mapped
 
@@ -25,6 +25,10 @@ class Entry:
     look_ups: int = 0  # since it was last forgotten among the known calls
     next_note: int = 1  # at which of them it is noted there; 0: it cannot be
     run_in_donated: Executable | None = None  # where nobody else sees the memory of these
+
+    def captured(self) -> list[str]:
+        """Return where captured tensors and generators are."""
+        return sorted({watch.text for watch in self.watched if watch.is_captured})
 
     def is_to_be_noted(self) -> bool:
         """Count a look-up; tell whether the call is to be noted among the known ones.

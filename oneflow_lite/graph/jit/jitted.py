@@ -247,9 +247,7 @@ class Jitted(_C.KnownCalls):
                 if gone is None:
                     self._note_known(key, entry, brought, call)
                     return entry, brought
-                reason = (
-                    f"{self._parameters.path(gone.text)} is another {gone.kind}{at(user_site())}"
-                )
+                reason = f"{self._parameters.path(gone.text)} {gone.change()}{at(user_site())}"
             return self._traced(key, call, brought, reason), brought
 
     def _note_known(self, key: Part, entry: Entry, brought: Brought, call: Call) -> None:
@@ -264,7 +262,7 @@ class Jitted(_C.KnownCalls):
                 call.args, call.kwargs, self._static, static.places if static else ()
             )
             watched = tuple(
-                (tuple((step.kind, step.key) for step in watch.steps), watch.captured)
+                (tuple((step.kind, step.key) for step in watch.steps), watch.what, watch.x)
                 for watch in entry.watched
             )
         except UnknownKindError:
@@ -331,7 +329,9 @@ class Jitted(_C.KnownCalls):
         entry.run = compiled(recorded.program, **self._options.ways())
         captures = [x.tensor for x in recorded.program.main.captures if x.tensor is not None]
         captures += entry.shared
-        entry.watched = watches(call, captures, brought.tensors, generators(recorded.program.main))
+        used = generators(recorded.program.main)
+        also_places = not self._options.freeze
+        entry.watched = watches(call, captures, brought.tensors, used, also_places)
         if self._donated:
             self._add_donated(entry, call, brought)
         self._note_trace(reason or self._why(parts))
@@ -453,7 +453,7 @@ class Jitted(_C.KnownCalls):
             eager=list(self._breaks),
             static={self._parameters.path(path): why for path, why in static.items()},
             runs=[entry.run.report() for entry in entries if entry.run is not None],
-            captures=[sorted({watch.text for watch in entry.watched}) for entry in entries],
+            captures=[entry.captured() for entry in entries],
         )
 
     def draw(self, path: PathLike, *args: Any, **kwargs: Any) -> None:

@@ -74,9 +74,9 @@ class Call:
 def may_hold(x: Any) -> bool:
     """Return whether steps may lead on from an object."""
     if isinstance(x, ModuleType):
-        return not _is_of_a_library(x.__name__)
+        return not is_of_a_library(x.__name__)
     if isinstance(x, type):
-        return _is_of_the_user(x)
+        return is_of_the_user(x)
     return not isinstance(x, _NO_HOLDERS)
 
 
@@ -134,7 +134,7 @@ def named_steps(
 
 def _members(kind: type) -> list[tuple[str, bool]]:
     """Return the names of a class that lead on, each with whether it is one of code."""
-    if not _is_of_the_user(kind):
+    if not is_of_the_user(kind):
         return []
     return [
         (name, isinstance(x, _CODE))
@@ -157,12 +157,14 @@ def names_in(code: CodeType) -> set[str]:
     return names
 
 
-def _is_of_a_library(module: Any) -> bool:
+def is_of_a_library(module: Any) -> bool:
+    """Tell whether a module of this name is Python's, NumPy's or one of this library."""
     return isinstance(module, str) and module.partition(".")[0] in _LIBRARIES
 
 
-def _is_of_the_user(kind: type) -> bool:
-    return bool(kind.__flags__ & IS_MADE_BY_PYTHON) and not _is_of_a_library(kind.__module__)
+def is_of_the_user(kind: type) -> bool:
+    """Tell whether a class is one of the user's code."""
+    return bool(kind.__flags__ & IS_MADE_BY_PYTHON) and not is_of_a_library(kind.__module__)
 
 
 def _items(holder: Any) -> Iterator[NamedStep]:
@@ -182,7 +184,7 @@ def _attributes(holder: Any) -> Iterator[NamedStep]:
         for name, slot in list(vars(kind).items()) if "__slots__" in vars(kind) else ():
             if isinstance(slot, MemberDescriptorType):
                 yield f".{name}", Step("attribute", name)
-    if _is_of_the_user(type(holder)):
+    if is_of_the_user(type(holder)):
         yield "", Step("attribute", "__class__")
 
 

@@ -1,5 +1,5 @@
 """Where a function has its captured tensors and generators from, so that a new one in their place
-is seen.
+is seen, or one that is added to them.
 
 A path begins at the function (a variable of a closure, a global that the code names, ``self``) or
 at an argument that is no tensor, such as a model. It goes on in steps: through attributes, items of
@@ -7,14 +7,13 @@ containers, other functions, modules and classes.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
 from oneflow_lite._C import Tensor
 from oneflow_lite.graph.arguments.sharing import sharing_with
+from oneflow_lite.graph.jit.reading import places
 from oneflow_lite.graph.jit.steps import (
-    MISSING,
     Call,
     Members,
     NamedStep,
@@ -24,55 +23,43 @@ from oneflow_lite.graph.jit.steps import (
     names_in,
     steps_from,
 )
+from oneflow_lite.graph.jit.watch import Watch
 
 _MOST_OBJECTS = 20_000
 _MOST_NAMED = 2_000  # of them behind modules and classes, which may lead far into other libraries
 
 
-@dataclass(frozen=True)
-class Watch:
-    """A captured tensor or generator, and the steps that lead to it from a call."""
-
-    text: str
-    steps: tuple[Step, ...]
-    captured: Any
-
-    @property
-    def kind(self) -> str:
-        """What stands there."""
-        return "tensor" if isinstance(self.captured, Tensor) else "generator"
-
-    def is_there(self, call: Call) -> bool:
-        """Return whether the steps still lead to the same one."""
-        found: Any = call
-        for step in self.steps:
-            found = step(found)
-            if found is MISSING:
-                return False
-        return found is self.captured
-
-
 def watches(
-    call: Call, captures: Iterable[Tensor], arguments: Iterable[Tensor], generators: Iterable[Any]
+    call: Call,
+    captures: Iterable[Tensor],
+    arguments: Iterable[Tensor],
+    generators: Iterable[Any],
+    also_places: bool,
 ) -> list[Watch]:
     """Return a watch for what a program captures, where it is in reach of a call.
 
-    That is each of the generators, and each tensor that shares memory with a capture. ``arguments``
-    are tensors that each call brings along: they are not watched.
+    That is each of the generators, and each tensor that shares memory with a capture. Others are
+    for places that the function reads, where tensors may be put later: with ``also_places``.
+    ``arguments`` are tensors that each call brings along: they are not watched.
     """
-    wanted = list(captures)
-    known = {id(x) for x in generators}
-    if not wanted and not known:
+    found = _captured(call, list(captures), list(arguments), {id(x) for x in generators})
+    return found + (places(call, {id(watch.x) for watch in found}) if also_places else [])
+
+
+def _captured(
+    call: Call, captures: list[Tensor], arguments: list[Tensor], generators: set[int]
+) -> list[Watch]:
+    if not captures and not generators:
         return []
     brought = {id(x) for x in arguments}
     found = [
-        Watch(*way)
-        for way in _Walk(call, known).found()
-        if not isinstance(way[2], Tensor) or id(way[2]) not in brought
+        Watch(text, steps, "same", x, is_captured=True)
+        for text, steps, x in _Walk(call, generators).found()
+        if not isinstance(x, Tensor) or id(x) not in brought
     ]
-    tensors = [watch.captured for watch in found if watch.kind == "tensor"]
-    alike = {id(tensors[k]) for k in sharing_with(tensors, wanted)}
-    return [watch for watch in found if watch.kind != "tensor" or id(watch.captured) in alike]
+    tensors = [watch.x for watch in found if isinstance(watch.x, Tensor)]
+    alike = {id(tensors[k]) for k in sharing_with(tensors, captures)}
+    return [x for x in found if not isinstance(x.x, Tensor) or id(x.x) in alike]
 
 
 Way = tuple[str, tuple[Step, ...], Any]
