@@ -22,7 +22,7 @@ from oneflow_lite.graph.arguments.slots import Number, Slots
 from oneflow_lite.graph.effects import Objects
 from oneflow_lite.graph.ir import Bound, Function, Op, Scalar, Slot, Type, Value, row_major
 from oneflow_lite.graph.program import Program
-from oneflow_lite.graph.trees import FieldError, Leaf, mapped
+from oneflow_lite.graph.trees import ContainerError, FieldError, Leaf, holds_any, mapped
 
 _RUN_LATER: dict[type, str] = {
     GeneratorType: "a generator",
@@ -159,8 +159,8 @@ def traced(
     path = Parameters(function).path
     try:
         args, kwargs = _given(args, kwargs, static, parameter)
-    except FieldError as error:
-        raise FieldError(f"[{name}] {path(error.path)}", error.kind) from None
+    except (FieldError, ContainerError) as error:
+        raise type(error)(f"[{name}] {path(error.path)}", error.kind) from None
     containers = _containers(args, kwargs, static)
     recorder.enter()
     try:
@@ -238,12 +238,19 @@ class _Parameters:
         if self._numbers is not None and type(leaf) in (float, complex):
             return self._numbers.given(leaf, path)
         if not isinstance(leaf, Tensor | np.ndarray | Spec):
+            _refuse_container(leaf, path)
             return leaf
         if id(leaf) not in self.made:
             self._held.append(leaf)
             self.made[id(leaf)] = _parameter(self._recorder, leaf)
             self.paths.append(path)
         return self.made[id(leaf)]
+
+
+def _refuse_container(leaf: Any, path: str) -> None:
+    """Refuse tensors that would be captures, though they look like arguments."""
+    if holds_any(leaf, (Tensor, np.ndarray, Spec)):
+        raise ContainerError(path, type(leaf).__name__)
 
 
 def _new_recorder(function: Callable[..., Any]) -> tuple[_C.Recorder, str]:

@@ -1,6 +1,10 @@
-"""Arguments and results as trees of dict, list, tuple, None and dataclasses."""
+"""Arguments and results as trees of dict, list, tuple, None and dataclasses.
+
+OrderedDict and defaultdict are dicts, too. Other classes that are derived from containers are not.
+"""
 
 import operator
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
@@ -12,6 +16,7 @@ from typing import Any
 from oneflow_lite._C import KnownCalls
 
 MOST_LEVELS = 100
+MAPPINGS = (dict, OrderedDict, defaultdict)
 IS_MADE_BY_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
 
@@ -33,6 +38,18 @@ class FieldError(TypeError):
         super().__init__(
             f"{path}: expected a field that can be set, got a property of {kind} without a setter: "
             "give it a setter, or pass the tensors in it as arguments of their own"
+        )
+
+
+class ContainerError(TypeError):
+    """A container is of a class that trees do not have."""
+
+    def __init__(self, path: str, kind: str) -> None:
+        self.path, self.kind = path, kind
+        super().__init__(
+            f"{path} is a {kind}, whose tensors are not seen: containers are dicts (also "
+            "OrderedDict and defaultdict), lists, tuples and dataclasses, and no other classes "
+            "that are derived from them"
         )
 
 
@@ -58,8 +75,8 @@ def mapped(
     def below(x: Any, step: str) -> Any:
         return mapped(x, function, path + step, levels - 1)
 
-    if type(tree) is dict:
-        return {key: below(x, f"[{key!r}]") for key, x in tree.items()}
+    if type(tree) in MAPPINGS:
+        return _like(tree, {key: below(x, f"[{key!r}]") for key, x in tree.items()})
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
         parts = zip(tree._fields, tree, strict=True)
         return type(tree)(*(below(x, f".{name}") for name, x in parts))
@@ -70,6 +87,15 @@ def mapped(
         named = {name: below(x, f".{name}") for name, x in before.items()}
         return _with_fields(tree, before, named, path)
     return function(tree, path)
+
+
+def _like(tree: dict[Any, Any], items: dict[Any, Any]) -> dict[Any, Any]:
+    """Return a dict of the class of another one."""
+    if type(tree) is dict:
+        return items
+    if isinstance(tree, defaultdict):
+        return defaultdict(tree.default_factory, items)
+    return OrderedDict(items)
 
 
 def visit(tree: Any, function: Callable[[Any, str], object], path: str = "") -> None:
@@ -85,6 +111,13 @@ def visit(tree: Any, function: Callable[[Any, str], object], path: str = "") -> 
 def has_fields(x: Any) -> bool:
     """Tell whether an object is a container of fields. Members of an Enum are leaves."""
     return is_dataclass(x) and not isinstance(x, type | Leaf | Enum)
+
+
+def holds_any(x: Any, kinds: tuple[type, ...]) -> bool:
+    """Tell whether a leaf is a container of another class, with one of these in it."""
+    if not isinstance(x, dict | list | tuple | deque):
+        return False
+    return any(isinstance(item, kinds) for item in (x.values() if isinstance(x, dict) else x))
 
 
 def fields_of(tree: Any) -> dict[str, Any]:

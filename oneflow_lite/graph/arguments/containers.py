@@ -13,7 +13,7 @@ is looked at, what they hold is not.
 from collections.abc import Iterator
 from typing import Any
 
-from oneflow_lite.graph.trees import fields_of, has_fields, own_attributes
+from oneflow_lite.graph.trees import MAPPINGS, fields_of, has_fields, own_attributes
 
 _WAY_OUT = (
     "The caller's own is not changed by a program: return the new value, or write into the tensor "
@@ -54,7 +54,7 @@ class Containers:
 
 def _items(tree: Any) -> Items | None:
     """Return what a container holds; None: it is no container."""
-    if type(tree) is dict:
+    if type(tree) in MAPPINGS:
         return {f"[{key!r}]": x for key, x in tree.items()}
     if isinstance(tree, tuple) and hasattr(tree, "_fields"):
         return {f".{name}": x for name, x in zip(tree._fields, tree, strict=True)}

@@ -36,8 +36,8 @@ from oneflow_lite.graph.jit.keys import (
     is_number,
     key_of,
     refuse_specs,
+    refuse_unhashable,
     refused_array,
-    unhashable,
 )
 from oneflow_lite.graph.jit.known import UnknownKindError, arranger_of, patterns_of
 from oneflow_lite.graph.jit.options import Options
@@ -238,7 +238,8 @@ class Jitted(_C.KnownCalls):
             try:
                 entry = self._found(key, brought)
             except TypeError:
-                self._refuse_unhashable(args, kwargs)
+                parts = described(args, kwargs, self._static)
+                refuse_unhashable(self._name, parts, self._parameters)
                 raise
             reason = None
             call = Call(self._function, args, kwargs)
@@ -282,15 +283,6 @@ class Jitted(_C.KnownCalls):
         if entry is not None:
             self._entries.move_to_end(key)
         return entry
-
-    def _refuse_unhashable(self, args: Any, kwargs: dict[str, Any]) -> None:
-        found = unhashable(described(args, kwargs, self._static))
-        if found is not None:
-            path, kind = found
-            raise TypeError(
-                f"[jit] {self._name}: {self._parameters.path(path)} is a {kind}, which is not "
-                "hashable; pass tensors, NumPy arrays, numbers, strings, or containers of them"
-            ) from None
 
     def _traced(self, key: Part, call: Call, brought: Brought, reason: str | None) -> Entry:
         base = key

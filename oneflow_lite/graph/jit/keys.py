@@ -4,6 +4,7 @@ Tensors and NumPy arrays count by their types, floats and complex numbers as num
 gives, all else by its value.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import is_dataclass
 from enum import Enum
@@ -21,6 +22,7 @@ from oneflow_lite.graph.arguments.sharing import Sharing, sharing_of
 from oneflow_lite.graph.passes.context import PassContext
 from oneflow_lite.graph.tracing import Spec
 from oneflow_lite.graph.trees import (
+    MAPPINGS,
     MOST_LEVELS,
     TooDeepError,
     fields_of,
@@ -131,9 +133,10 @@ def _part(x: Any, brought: Brought, static: bool) -> tuple[Part, Iterator[tuple[
             return (kind,), iter(())
         if isinstance(x, np.ndarray):
             return (brought.place_of(x), x.dtype, x.shape), iter(())
-    if kind is dict:
+    if kind in MAPPINGS:
         keys = ((f"[{key!r}]", item) for key, item in x.items())
-        return (kind, *map(_exact, x)), keys
+        made = (_Same(x.default_factory),) if kind is defaultdict else ()
+        return (kind, *map(_exact, x), *made), keys
     if isinstance(x, tuple) and hasattr(x, "_fields"):
         return (kind, len(x)), ((f".{name}", getattr(x, name)) for name in x._fields)
     if kind is list or kind is tuple:
@@ -197,14 +200,17 @@ def _exact(x: Any) -> Part:
     return kind, x
 
 
-def unhashable(parts: dict[str, Part]) -> tuple[str, str] | None:
-    """Return the path of a value that cannot be compared, and the name of its type."""
+def refuse_unhashable(name: str, parts: dict[str, Part], parameters: Parameters) -> None:
+    """Raise TypeError where an argument of a call has a value that cannot be compared."""
     for path, part in parts.items():
         try:
             hash(part)
         except TypeError:
-            return path, part[0].__name__
-    return None
+            raise TypeError(
+                f"[jit] {name}: {parameters.path(path)} is a {part[0].__name__}, which is not "
+                "hashable; pass tensors, NumPy arrays, numbers, strings, or dicts (also "
+                "OrderedDict and defaultdict), lists, tuples and dataclasses of them"
+            ) from None
 
 
 def refused_array(

@@ -9,7 +9,7 @@ import numpy as np
 
 from oneflow_lite._C import Executable, Tensor
 from oneflow_lite.graph.tracing import NumberResult, Result
-from oneflow_lite.graph.trees import fields_of, has_fields, mapped, others_of, visit
+from oneflow_lite.graph.trees import MAPPINGS, fields_of, has_fields, mapped, others_of, visit
 
 Pattern = tuple[Any, ...]
 
@@ -29,8 +29,8 @@ def patterns_of(
     Raises
     ------
     UnknownKindError
-        Among them is an array of a class that is derived from NumPy's, or a dataclass with a field
-        that is not set, or with an attribute that is no field.
+        Among them is an array or a dict of a derived class, or a dataclass with a field that is not
+        set, or with an attribute that is no field.
     """
     tensors: dict[int, int] = {}
     numbers = 0
@@ -48,6 +48,8 @@ def patterns_of(
                 return "array", tensors.setdefault(id(x), len(tensors)), x.dtype, x.shape
             if isinstance(x, np.ndarray):
                 raise UnknownKindError
+        if kind in MAPPINGS and kind is not dict:
+            raise UnknownKindError
         if kind is dict:
             return "dict", tuple(x), tuple(pattern(item, is_static) for item in x.values())
         if isinstance(x, tuple) and hasattr(x, "_fields"):

@@ -7,6 +7,7 @@ from oneflow_lite._C import Device
 from oneflow_lite.graph.arguments.parameters import Parameters
 from oneflow_lite.graph.jit.keys import Part
 from oneflow_lite.graph.sites import at, user_site
+from oneflow_lite.graph.trees import MAPPINGS
 
 _FIELDS = ("tensor", "dtype", "shape", "strides", "device")  # of a part of a tensor
 
@@ -75,8 +76,9 @@ def _shown(part: Part) -> str:
     if _is_tensor(part):
         return f"{'tensor' if isinstance(part[-1], Device) else 'array'} {part[1]}{part[2]}"
     kind, *rest = part
-    if kind is dict:
-        return f"dict of {', '.join(map(_value, rest))}"
+    if kind in MAPPINGS:
+        keys = (item for item in rest if isinstance(item, tuple))  # a factory is none
+        return f"{kind.__name__} of {', '.join(map(_value, keys))}"
     if rest and isinstance(rest[0], tuple | frozenset):
         return _value(part)
     return f"{kind.__name__} {rest[0]}" if rest else kind.__name__
