@@ -238,8 +238,7 @@ class Jitted(_C.KnownCalls):
             try:
                 entry = self._found(key, brought)
             except TypeError:
-                parts = described(args, kwargs, self._static)
-                refuse_unhashable(self._name, parts, self._parameters)
+                refuse_unhashable(self._name, args, kwargs, self._static, self._parameters)
                 raise
             reason = None
             call = Call(self._function, args, kwargs)

@@ -200,16 +200,37 @@ def _exact(x: Any) -> Part:
     return kind, x
 
 
-def refuse_unhashable(name: str, parts: dict[str, Part], parameters: Parameters) -> None:
+_ACCEPTED = (
+    "pass tensors, NumPy arrays, numbers, strings, or dicts (also OrderedDict and defaultdict), "
+    "lists, tuples and dataclasses of them"
+)
+
+
+def refuse_unhashable(
+    name: str,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    static: Collection[int | str],
+    paths: Parameters,
+) -> None:
     """Raise TypeError where an argument of a call has a value that cannot be compared."""
-    for path, part in parts.items():
+    given = {f"args[{i}]": i in static for i in range(len(args))}
+    given |= {key: key in static for key in kwargs}
+    is_static = False
+    for path, part in described(args, kwargs, static).items():
+        is_static = given.get(path, is_static)  # items follow their argument
         try:
             hash(part)
         except TypeError:
+            way_out = _ACCEPTED
+            if is_static:
+                way_out = (
+                    "a static argument counts by its value: leave it out of static, or pass "
+                    "numbers, strings and tuples"
+                )
+            kind = part[0].__name__
             raise TypeError(
-                f"[jit] {name}: {parameters.path(path)} is a {part[0].__name__}, which is not "
-                "hashable; pass tensors, NumPy arrays, numbers, strings, or dicts (also "
-                "OrderedDict and defaultdict), lists, tuples and dataclasses of them"
+                f"[jit] {name}: {paths.path(path)} is a {kind}, which is not hashable; {way_out}"
             ) from None
 
 

@@ -69,7 +69,12 @@ WRONG: dict[str, tuple[Callable[[flow.Tensor], Any], type[Exception], str]] = {
     "a static array": (
         lambda x: chosen(x, [np.ones(2)]),
         TypeError,
-        r"step: extra\[0\] is a ndarray, which is not hashable",
+        r"step: extra\[0\] is a ndarray, which is not hashable; a static argument counts",
+    ),
+    "a set beside a static value": (
+        lambda x: flow.jit(lambda x, n, s: x, static="n")(x, 1, s={1}),
+        TypeError,
+        r": s is a set, which is not hashable; pass tensors",
     ),
     "an array of objects": (
         lambda x: run(x, {"a": np.array([object()])}),
