@@ -35,6 +35,7 @@ from oneflow_lite.graph.jit.keys import (
     described,
     is_number,
     key_of,
+    refuse_iterators,
     refuse_specs,
     refuse_unhashable,
     refused_array,
@@ -290,6 +291,7 @@ class Jitted(_C.KnownCalls):
         static = self._statics.pop(key).reasons if key in self._statics else {}
         entry = Entry(parts, checks=self._options.check)
         try:
+            refuse_iterators(self._name, parts, self._parameters)
             recorded, static = self._recorded(call, dict(static), brought.sharing)
         except SharedMemoryError as error:
             if brought.sharing is not None or self._options.freeze:

@@ -8,12 +8,13 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import is_dataclass
 from enum import Enum
+from io import IOBase
 from typing import Any
 
 import numpy as np
 
 from oneflow_lite import _C
-from oneflow_lite._C import Tensor
+from oneflow_lite._C import Tensor, TraceError
 from oneflow_lite.device import resolve
 from oneflow_lite.dtypes import SUPPORTED
 from oneflow_lite.flags import flags
@@ -251,6 +252,21 @@ def refused_array(
         if name not in static:
             visit(x, leaf, name)
     return found[0] if found else None
+
+
+def refuse_iterators(name: str, parts: dict[str, Part], parameters: Parameters) -> None:
+    """Raise TraceError where an argument of a call is used up by it: the next one traces nothing.
+
+    Files are passed as they are.
+    """
+    for path, part in parts.items():
+        kind = part[0]
+        if isinstance(kind, type) and issubclass(kind, Iterator) and not issubclass(kind, IOBase):
+            raise TraceError(
+                f"[jit] {name}: {parameters.path(path)} is a {kind.__name__}, which a call uses "
+                "up: only the trace would do so, and later calls would repeat it. Pass a list or "
+                "tuple of its items"
+            )
 
 
 def refuse_specs(name: str, parts: dict[str, Part], parameters: Parameters) -> None:

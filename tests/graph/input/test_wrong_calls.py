@@ -71,6 +71,16 @@ WRONG: dict[str, tuple[Callable[[flow.Tensor], Any], type[Exception], str]] = {
         TypeError,
         r"step: extra\[0\] is a ndarray, which is not hashable; a static argument counts",
     ),
+    "an iterator": (
+        lambda x: run(x, {"a": iter([x])}),
+        flow.graph.TraceError,
+        r"step: extra\['a'\] is a list_iterator, which a call uses up: only the trace .* a list or",
+    ),
+    "a static generator": (
+        lambda x: chosen(x, (n for n in range(3))),
+        flow.graph.TraceError,
+        r"step: extra is a generator, which a call uses up",
+    ),
     "a set beside a static value": (
         lambda x: flow.jit(lambda x, n, s: x, static="n")(x, 1, s={1}),
         TypeError,

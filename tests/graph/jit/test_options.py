@@ -3,6 +3,7 @@
 import copy
 import pickle
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -344,3 +345,13 @@ def test_masks_of_numpy_in_a_trace() -> None:
         got = [part.tolist() for part in run(x, y)]
         assert got == [[0, 2], [0, 4], [6, 6, 6]]
     assert run.report()["traces"] == 1
+
+
+def test_iterators_are_used_up_eagerly(tmp_path: Path) -> None:
+    run = flow.jit(lambda x, given: x + sum(given), on_break="eager")
+    given = iter([1, 2])
+    with pytest.warns(RuntimeWarning, match="is a list_iterator, which a call uses up"):
+        assert run(flow.zeros(1), given).item() == 3
+    assert run(flow.zeros(1), given).item() == 0
+    with open(tmp_path / "log", "w", encoding="utf-8") as log:
+        assert flow.jit(lambda x, log: x + log.closed)(flow.zeros(1), log).item() == 0
