@@ -218,15 +218,26 @@ def _recorded_vjp(
 
 
 def _checked(gradient: Any, value: Any, results: list[Type]) -> list[Tensor]:
-    """Return gradients of results, each row-major and of its type."""
+    """Return gradients of results, each row-major and of its type.
+
+    Parts of the value that have no gradients have None in their places, or nothing.
+    """
     found: list[Tensor] = []
     expected = iter(results)
 
     def note(x: Any, path: str) -> None:
         if isinstance(x, Tensor) and is_real(x.dtype):
             paths.add(path)
+        else:
+            is_tensor = isinstance(x, Tensor)
+            others[path] = f"of dtype {x.dtype}" if is_tensor else f"of type {type(x).__name__}"
 
     def leaf(x: Any, path: str) -> None:
+        if path in others:
+            raise ValueError(
+                f"[{_OP}] gradient{path}: expected None, as that part of the value is "
+                f"{others[path]}, which has no gradient"
+            )
         known = next(expected, None)
         if known is None or path not in paths:
             raise ValueError(f"[{_OP}] gradient{path}: the value has no such part")
@@ -239,6 +250,7 @@ def _checked(gradient: Any, value: Any, results: list[Type]) -> list[Tensor]:
         found.append(_C.copy(given))
 
     paths: set[str] = set()
+    others: dict[str, str] = {}  # what has no gradients
     visit(value, note)
     visit(gradient, leaf)
     if len(found) != len(results):

@@ -129,6 +129,11 @@ def test_numbers_views_and_zeros():
     assert (one.item(), other.tolist()) == (1.0, [[0.0, 0.0], [0.0, 0.0]])
 
 
+def test_none_stands_for_what_has_no_gradient():
+    value, pull = flow.vjp(lambda x: (x > 0, x * 2), flow.ones(2))
+    assert pull((None, value[1]))[0].tolist() == [4.0, 4.0]
+
+
 def double(x):
     return x * 2
 
@@ -153,6 +158,16 @@ def double(x):
             lambda: flow.vjp(double, flow.ones(3))[1]([flow.ones(3)]),
             ValueError,
             r"gradient\[0\]: the value has no such part",
+        ),
+        (
+            lambda: flow.vjp(lambda x: (x > 0, x), 1.0)[1]((1.0, 1.0)),
+            ValueError,
+            r"gradient\[0\]: expected None, as .* is of dtype bool, which has no gradient",
+        ),
+        (
+            lambda: flow.vjp(lambda x: {"n": 3, "x": x}, 1.0)[1]({"x": 1.0, "n": 1.0}),
+            ValueError,
+            r"gradient\['n'\]: expected None, as .* is of type int, which has no gradient",
         ),
         (
             lambda: flow.vjp(lambda x: flow.linalg.qr(x, mode="raw")[0], flow.ones((2, 2))),
