@@ -24,6 +24,12 @@ def check_lanes(name: str, lanes: int) -> None:
         raise ValueError(f"[{name}] lanes: expected 1 to {_C.COMPUTE_LANES}, got {lanes}")
 
 
+def check_addto(name: str, addto: bool) -> None:
+    """Raise TypeError where an option of ``name`` does not say whether products add to sums."""
+    if not isinstance(addto, bool | np.bool_):
+        raise TypeError(f"[{name}] addto: expected True or False, got {addto!r}")
+
+
 def check_cuda_graph(name: str, cuda_graph: bool | None) -> None:
     """Raise TypeError where an option of ``name`` is no choice about graphs of devices."""
     if cuda_graph is not None and type(cuda_graph) is not bool:
@@ -37,9 +43,8 @@ def check_ways(
     for option, given in (("mode", mode), ("release", release)):
         if not isinstance(given, str):
             raise TypeError(f"[{name}] {option}: expected a string, got {given!r}")
-    if not isinstance(addto, bool | np.bool_):
-        raise TypeError(f"[{name}] addto: expected True or False, got {addto!r}")
     check_lanes(name, lanes)
+    check_addto(name, addto)
     check_cuda_graph(name, cuda_graph)
 
 

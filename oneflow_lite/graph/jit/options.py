@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oneflow_lite.graph.compiling import context_for
-from oneflow_lite.graph.executable import check_cuda_graph, check_lanes
+from oneflow_lite.graph.executable import check_addto, check_cuda_graph, check_lanes
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,9 @@ class Options:
         """Raise ValueError or TypeError where an option is none."""
         if self.on_break not in ("raise", "eager"):
             raise ValueError(f"[jit] on_break: expected 'raise' or 'eager', got {self.on_break!r}")
+        check_addto("jit", self.addto)
+        if type(self.freeze) is not bool:
+            raise TypeError(f"[jit] freeze: expected True or False, got {self.freeze!r}")
         if self.addto and self.check:
             raise ValueError(
                 "[jit] addto changes the last bits of results, so that check cannot compare them"

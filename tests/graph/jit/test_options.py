@@ -39,12 +39,22 @@ def test_it_is_one_object_with_two_names() -> None:
         ({"on_break": "stop"}, ValueError, "on_break: expected 'raise' or 'eager', got 'stop'"),
         ({"check": -1}, ValueError, "check: expected at least 0, got -1"),
         ({"check": 1.0}, TypeError, "check: expected an integer, got 1.0"),
+        ({"freeze": "no"}, TypeError, r"\[jit\] freeze: expected True or False, got 'no'"),
+        ({"addto": "no"}, TypeError, r"\[jit\] addto: expected True or False, got 'no'"),
         ({"max_programs": 0}, ValueError, "max_programs: expected at least 1, got 0"),
     ],
 )
 def test_wrong_options(options: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         flow.jit(step, **options)
+
+
+def test_wrong_options_of_other_ways_to_run() -> None:
+    program = flow.graph.trace(step, flow.ones(1), flow.ones(1)).program
+    with pytest.raises(TypeError, match=r"\[compile\] addto: expected True or False, got 'no'"):
+        flow.graph.compile(program, addto="no")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"\[Executor\] addto: expected True or False, got 1"):
+        flow.graph.Executor(addto=1)  # type: ignore[arg-type]
 
 
 def test_static_arguments_are_passed_as_they_are() -> None:
