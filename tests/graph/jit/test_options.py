@@ -357,6 +357,32 @@ def test_masks_of_numpy_in_a_trace() -> None:
     assert run.report()["traces"] == 1
 
 
+def test_the_first_eager_call_runs_the_body_twice() -> None:
+    log: list[int] = []
+
+    def f(x: Any) -> Any:
+        log.append(1)
+        return x if x.sum() > 0 else -x
+
+    run = flow.jit(f, on_break="eager")
+    with pytest.warns(RuntimeWarning, match="runs eagerly"):
+        run(flow.ones(1))
+    assert len(log) == 2
+    run(flow.ones(1))
+    assert len(log) == 3
+
+
+def test_flags_are_those_around_the_call() -> None:
+    def f(x: Any) -> Any:
+        with flow.flags(check_nan_inf=True):
+            return flow.log(x)
+
+    run, x = flow.jit(f), flow.zeros(3)
+    assert run(x).tolist() == [float("-inf")] * 3
+    with flow.flags(check_nan_inf=True), pytest.raises(FloatingPointError):
+        run(x).numpy()
+
+
 def test_iterators_are_used_up_eagerly(tmp_path: Path) -> None:
     run = flow.jit(lambda x, given: x + sum(given), on_break="eager")
     given = iter([1, 2])
