@@ -123,18 +123,15 @@ PyObject* call_contents_of(Arguments given) {
     const Reference item(checked(made));
     if (PyList_Append(items.get(), item.get()) < 0) throw PythonErrorSet{};
   };
-  Py_ssize_t at = 0, known = 0;
+  Py_ssize_t at = 0;
   PyObject *key, *item;
   while (is_mapping && PyDict_Next(x, &at, &key, &item)) {
     const Sort sort = sort_of(item);
     if (sort != Sort::plain) append(Py_BuildValue("(Oi)", key, static_cast<int>(sort)));
   }
-  for (Py_ssize_t i = 0; !is_mapping && i < size_of(x); ++i) {
-    const Sort sort = sort_at(x, i);
-    append(number_of(sort));
-    if (sort != Sort::plain) known = i + 1;
-  }
-  if (!is_mapping) PyList_SetSlice(items.get(), known, PY_SSIZE_T_MAX, nullptr);
+  Py_ssize_t known = is_mapping ? 0 : size_of(x);
+  while (known > 0 && sort_at(x, known - 1) == Sort::plain) --known;
+  for (Py_ssize_t i = 0; i < known; ++i) append(number_of(sort_at(x, i)));
   const Reference found(checked(PyList_AsTuple(items.get())));
   return checked(Py_BuildValue("(sO)", is_mapping ? "mapping" : "sequence", found.get()));
 }

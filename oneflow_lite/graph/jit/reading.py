@@ -2,7 +2,7 @@
 
                     what is watched there
 None, a number      no tensor, and nothing that may hold one, is put there
-a function          it is the same one
+a function          it is the same one, but for methods of classes
 a tensor, an object it is none of the other kinds
 a container         its items are of the same kinds; plain ones may come and go
 
@@ -160,7 +160,10 @@ class _Places:
         if isinstance(holder, FunctionType):
             yield from _steps_of_function(holder, self._names)
             return
-        for name, step in steps_from(holder):
+        contents = _C.contents_of(holder)
+        if contents is not None:
+            yield from _steps_to_items(*contents)
+        for name, step in steps_from(holder, with_items=contents is None):
             is_structure = isinstance(holder, _ALL_ARE_READ) or step.key in _STRUCTURE
             if step.kind != "attribute" or is_structure or step.key in self._names:
                 yield name, step
@@ -168,7 +171,7 @@ class _Places:
         for name, step in named_steps(holder, names, True, members):
             if step.key not in _NOT_RUN:
                 yield name, step
-        if hasattr(holder, "__dict__") and not hasattr(type(holder), "__getattr__"):
+        if _may_lack(holder):
             for name in sorted(self._asked):
                 if getattr(holder, name, MISSING) is MISSING:
                     yield f".{name}", Step("attribute", name)
@@ -181,7 +184,7 @@ class _Places:
         sort = PLAIN if x is MISSING else _C.sort_of(x)
         is_code = callable(x) and not is_of_the_user(type(x))
         if is_code and not isinstance(x, Tensor):
-            if not isinstance(holder, type | ModuleType):
+            if not isinstance(holder, type):
                 yield Watch(way.text, way.steps, "same", x)
             return
         contents = _C.contents_of(x)
@@ -197,6 +200,21 @@ def _is_place(holder: Any, step: Step) -> bool:
         return not is_of_a_library(holder.__module__)
     is_of_ours = is_of_a_library(type(holder).__module__) and hasattr(holder, "__wrapped__")
     return not (is_of_ours or isinstance(holder, _ALL_ARE_READ) or step.key in _STRUCTURE)
+
+
+def _may_lack(holder: Any) -> bool:
+    """Tell whether a missing attribute may be set, and no code of the holder's makes it."""
+    if not type(holder).__dictoffset__ or hasattr(type(holder), "__getattr__"):
+        return False
+    return not (isinstance(holder, ModuleType) and "__getattr__" in vars(holder))
+
+
+def _steps_to_items(kind: str, items: tuple[Any, ...]) -> Iterator[NamedStep]:
+    """Return the steps to the items that are not plain."""
+    found = items if kind == "mapping" else enumerate(items)
+    for key, sort in found:
+        if sort != PLAIN:
+            yield f"[{key!r}]", Step("item", key)
 
 
 def _steps_of_function(function: FunctionType, names: set[str]) -> Iterator[NamedStep]:

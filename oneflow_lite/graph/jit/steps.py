@@ -80,7 +80,7 @@ def may_hold(x: Any) -> bool:
     return not isinstance(x, _NO_HOLDERS)
 
 
-def steps_from(holder: Any) -> Iterator[NamedStep]:
+def steps_from(holder: Any, with_items: bool = True) -> Iterator[NamedStep]:
     """Return the steps that lead on from an object, whatever the code names."""
     if isinstance(holder, Call):
         yield "", Step("attribute", "function")
@@ -100,7 +100,8 @@ def steps_from(holder: Any) -> Iterator[NamedStep]:
     elif isinstance(holder, property):
         yield "", Step("attribute", "fget")
     elif not isinstance(holder, ModuleType | type):
-        yield from _items(holder)
+        if with_items:
+            yield from _items(holder)
         yield from _attributes(holder)
 
 

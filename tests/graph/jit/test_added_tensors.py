@@ -144,8 +144,9 @@ def _functions() -> Case:
 def _module() -> Case:
     module: Any = types.ModuleType("settings")
     module.bias = None
-    put = [lambda: setattr(module, "bias", w())]
-    return lambda x: x if module.bias is None else x + module.bias, put
+    module.act = lambda x: x * 2
+    put = [lambda: setattr(module, "bias", w()), lambda: setattr(module, "act", lambda x: x * 3)]
+    return lambda x: module.act(x if module.bias is None else x + module.bias), put
 
 
 CASES: dict[str, Callable[[], Case]] = {
