@@ -13,6 +13,7 @@ from oneflow_lite.distributed.functions import KNOWN, is_here, rule
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.sbp import Sbp, broadcast, partial, partial_sum, split
 from oneflow_lite.distributed.shapes import listed
+from oneflow_lite.dtypes import computed_in, is_narrow
 from oneflow_lite.ops.creation.data import full
 from oneflow_lite.ops.elementwise import conj, sqrt
 from oneflow_lite.ops.statistics import reduction
@@ -186,17 +187,18 @@ def all(x: GlobalTensor, axis: Axis = None, keepdims: bool = False) -> GlobalTen
 def mean(x: GlobalTensor, axis: Axis = None, keepdims: bool = False) -> GlobalTensor:
     """Return the mean over axes: the sum over the number of elements; see ``sum``.
 
-    float16 is added in float32, integers in float64, as NumPy does.
+    float16 and bfloat16 are added in float32, integers in float64, as NumPy does.
     """
     axes = _axes(axis, x.ndim, "mean")
     count = math.prod(x.shape[a] for a in axes)
-    wide = {"f2": "float32"}.get(x.dtype.str[1:], "float64" if x.dtype.kind in "biu" else None)
+    whole = "float64" if x.dtype.kind in "biu" else None
+    wide = "float32" if is_narrow(x.dtype) else whole
     total = sum(x, axes, dtype=wide, keepdims=keepdims)
     result = total / count
     if wide != "float32":
         return result
-    whole = result.to_global(sbp=[broadcast if each.op else each for each in result.sbp])
-    return _C.of_part(whole.to_local().astype(x.dtype), whole.layout, x)
+    summed = result.to_global(sbp=[broadcast if each.op else each for each in result.sbp])
+    return _C.of_part(summed.to_local().astype(x.dtype), summed.layout, x)
 
 
 @rule("var")
@@ -217,7 +219,7 @@ def var(
     axes = _axes(axis, x.ndim, "var")
     count = math.prod(x.shape[a] for a in axes)
     less = (correction if ddof is None else ddof) or 0
-    wide = x.astype("float32") if x.dtype.str[1:] == "f2" else x
+    wide = x.astype("float32") if is_narrow(x.dtype) else x
     middle = mean(wide, axes, keepdims=True)
     distance = wide - middle.to_global(sbp=[broadcast if each.op else each for each in middle.sbp])
     is_complex = x.dtype.kind == "c"
@@ -229,6 +231,9 @@ def var(
 
 @rule("std")
 def std(x: GlobalTensor, axis: Axis = None, dtype: Any = None, **options: Any) -> GlobalTensor:
-    """Return the square root of ``var``."""
-    made: Any = sqrt(var(x, axis, dtype, **options))
-    return cast("GlobalTensor", made)
+    """Return the square root of ``var``, rounded once."""
+    if dtype is not None:
+        x = x.astype(dtype)
+    wide = computed_in(x.dtype)
+    made: Any = sqrt(var(x.astype(wide), axis, **options))
+    return cast("GlobalTensor", made if wide == x.dtype else made.astype(x.dtype))

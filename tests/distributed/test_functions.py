@@ -431,6 +431,23 @@ def test_take_keeps_the_sign_of_zeros() -> None:
     on_ranks(program, 2)
 
 
+def test_means_of_bfloat16_are_rounded_once() -> None:
+    """They are added in float32, as those of one device are."""
+    values = np.random.default_rng(3).uniform(1, 2, (600, 7)).astype("float32")
+
+    def program() -> None:
+        whole = flow.tensor(values).astype(flow.bfloat16)
+        x = flow.tensor(values, placement=placement.all("cpu"), sbp=sbp.split(0)).astype("bfloat16")
+        for name in ("mean", "var", "std"):
+            for axis in (None, 0, 1):
+                wide = getattr(flow, name)(whole.astype("float32"), axis)
+                found = getattr(flow, name)(x, axis)
+                assert found.dtype == flow.bfloat16
+                assert found.full().tolist() == wide.astype("bfloat16").tolist(), (name, axis)
+
+    on_ranks(program, 2)
+
+
 def test_any_and_all_are_of_bools() -> None:
     def program() -> None:
         own = flow.tensor([flow.distributed.rank() == 1, True])
