@@ -80,14 +80,25 @@ PyObject* with_tuples(PyObject* data, int depth, const char* op) {
 
 }  // namespace
 
+namespace {
+
+/// Something of numpy.ma, which is imported once.
+PyObject* of_masked(const char* name) {
+  static PyObject* const module = checked(PyImport_ImportModule("numpy.ma"));
+  return checked(PyObject_GetAttrString(module, name));
+}
+
+}  // namespace
+
 void require_unmasked(PyObject* data, const char* op) {
   if (PyArray_CheckExact(data) || !PyArray_Check(data)) return;
-  const Reference module(checked(PyImport_ImportModule("numpy.ma")));
-  const Reference type(checked(PyObject_GetAttrString(module.get(), "MaskedArray")));
-  const int is_one = PyObject_IsInstance(data, type.get());
+  static PyObject* const type = of_masked("MaskedArray");
+  static PyObject* const is_masked = of_masked("is_masked");
+  const int is_one = PyObject_IsInstance(data, type);
   if (is_one < 0) throw PythonErrorSet{};
-  if (!is_one) return;
-  const Reference answer(checked(PyObject_CallMethod(module.get(), "is_masked", "O", data)));
+  // Records are refused for their dtype.
+  if (!is_one || PyArray_TYPE(reinterpret_cast<PyArrayObject*>(data)) == NPY_VOID) return;
+  const Reference answer(checked(PyObject_CallOneArg(is_masked, data)));
   if (answer.get() == Py_False) return;
   fail(ErrorKind::type, "[", op,
        "] expected values, got masked elements of numpy.ma, and a tensor ",

@@ -152,7 +152,10 @@ def _kept_only(ufunc: np.ufunc, inputs: Sequence[Any], where: Any) -> Sequence[A
     A check sees the whole result of an operation. Numbers of Python are cast first, as the
     operation would cast them.
     """
-    cast = _cast(ufunc, inputs, (), None, None, "same_kind")
+    try:
+        cast = _cast(ufunc, inputs, (), None, None, "same_kind")
+    except TypeError:
+        return inputs  # which the operation refuses itself
     if not all(isinstance(x, (Tensor, np.ndarray, np.generic)) for x in cast):
         return inputs  # a comparison with a number: its result is a bool
     number = _harmless(ufunc, tuple([x.dtype for x in cast]))

@@ -249,3 +249,10 @@ y.numpy()
     assert "FloatingPointError: [divide] made 3 NaN" in done.stderr
     assert "program.py:4" in done.stderr
     assert run_program(code).returncode == 0
+
+
+def test_what_a_ufunc_refuses_with_a_mask() -> None:
+    """The operation says so itself, as without a mask."""
+    x, mask = flow.ones(3, dtype="float32"), flow.ones(3, dtype=bool)
+    with pytest.raises(TypeError, match=r"\[bitwise_and\] is not defined for float32 and float32"):
+        np.bitwise_and(x, x, where=mask)

@@ -65,7 +65,11 @@ def test_the_masked_constant_is_no_value(dtype: str, device: flow.Device) -> Non
     for key in (0, slice(None), x == 1, [0, 1]):
         with pytest.raises(TypeError, match=r"\[setitem\] .* no mask"):
             x[key] = np.ma.masked
-    for make in (lambda: x + np.ma.masked, lambda: flow.tensor(np.ma.masked)):
+    for make in (
+        lambda: x + np.ma.masked,
+        lambda: flow.tensor(np.ma.masked),
+        lambda: x.fill(np.ma.masked),
+    ):
         with pytest.raises(TypeError, match="no mask"):
             make()
     assert x.tolist() == [1, 1, 1]
@@ -77,3 +81,9 @@ def test_numpys_operators_keep_the_mask() -> None:
         assert isinstance(seen, np.ma.MaskedArray)
         assert seen.mask.tolist() == [False, True, False]
     same(masked.filled(0) + 1, flow.ones(3) + masked.filled(0))
+
+
+def test_masked_records_are_refused_for_their_dtype() -> None:
+    records = np.ma.array([(1, 2.0)], mask=[(0, 1)], dtype="i4,f8")
+    with pytest.raises(TypeError, match=r"\[tensor\] unsupported dtype"):
+        flow.tensor(records)

@@ -61,6 +61,7 @@ auto named_number(PyObject* value, DType dtype, const char* op, const char* argu
   Reference looked;
   if (is_tensor(value)) looked = looked_number(tensor_of(value), dtype, op, argument);
   if (looked.get()) value = looked.get();
+  require_unmasked(value, op);
   try {
     return convert(value, dtype);
   } catch (const PythonErrorSet&) {

@@ -9,6 +9,13 @@ import pytest
 import oneflow_lite as flow
 
 NAMES = ("sum", "prod", "max", "min")
+# Elements, and a start of any dtype that changes their reduction.
+STARTS = {
+    "sum": ([3.0, 0.5], 1),
+    "prod": ([3.0, 0.5], 0),
+    "max": ([0.5, 0.25], 1),
+    "min": ([3.0, 2.0], 1),
+}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -16,8 +23,10 @@ NAMES = ("sum", "prod", "max", "min")
 def test_tensors(name: str, dtype: str, device: flow.Device) -> None:
     if dtype == "bfloat16":
         pytest.importorskip("ml_dtypes")
-    x, start = flow.tensor([3.0, 0.5], device=device), flow.ones((), dtype=dtype, device=device)
-    expected = getattr(np, name)([3.0, 0.5], initial=1.0)
+    elements, begin = STARTS[name]
+    x, start = flow.tensor(elements, device=device), flow.full((), begin, dtype, device=device)
+    expected = getattr(np, name)(elements, initial=begin)
+    assert expected != getattr(np, name)(elements)
     assert getattr(flow, name)(x, initial=start).item() == expected
 
 
@@ -32,6 +41,8 @@ def test_errors_of_the_tensor(name: str, device: flow.Device) -> None:
         function(x, initial=flow.ones(2, device=device))
     with pytest.raises(TypeError, match=rf"\[{name}\] initial: expected a number of float64"):
         function(x, initial=flow.tensor(2j, device=device))
+    with pytest.raises(TypeError, match=rf"\[{name}\] expected values, got masked elements"):
+        function(x, initial=np.ma.masked)
     for bad in ("a", [1.0, 2.0]):
         with pytest.raises(ValueError, match=rf"\[{name}\] initial: expected a number of float64"):
             function(x, initial=bad)
@@ -42,13 +53,14 @@ def test_recorded(name: str) -> None:
     def reduced(x: flow.Tensor, start: flow.Tensor) -> flow.Tensor:
         return getattr(flow, name)(x, initial=start)  # type: ignore[no-any-return]
 
-    x, start = flow.tensor([3.0, 0.5]), flow.tensor(2.0)
+    elements, begin = STARTS[name]
+    x, start = flow.tensor(elements), flow.tensor(float(begin))
     with pytest.raises(flow.graph.TraceError, match=rf"^\[{name}\] needs the values"):
         flow.jit(reduced)(x, start)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         seen = flow.jit(reduced, on_break="eager")(x, start)
-    assert seen.item() == reduced(x, start).item()
+    assert seen.item() == getattr(np, name)(elements, initial=begin)
 
 
 @pytest.mark.parametrize("name", NAMES)
