@@ -66,17 +66,26 @@ Tensor from_sequence(PyObject* sequence, const Device* home, const char* name) {
   return tensor_of(made.get());
 }
 
+/// The device of a call without tensors. `into`: where its result goes; may be null.
+Device home_of(const Tensor* into) { return into ? into->device() : default_device(); }
+
 /// False when an operand is of a type that no op takes. Lists and tuples are arrays, as with NumPy.
 /// `into`: where the result goes, on whose device operands without one are; may be null.
 bool classify_all(const OpObject& op, PyObject* const* operands, int count, const Tensor* into,
                   Operands* out) {
+  int tensors = 0;
+  bool has_sequences = false;
   for (int k = 0; k < count; ++k) {
-    if (!is_tensor(operands[k])) continue;
+    if (!is_tensor(operands[k])) {
+      has_sequences = has_sequences || is_sequence(operands[k]);
+      continue;
+    }
+    ++tensors;
     out->inputs[k].tensor = &tensor_of(operands[k]);
     out->codes[k] = ops::code_of(out->inputs[k].tensor->dtype);
     if (!out->first) out->first = out->inputs[k].tensor;
   }
-  const Device home = into ? into->device() : default_device();
+  if (tensors == count) return true;
   const char* name = op.op->name.c_str();
   const auto convert = [&](int k, Tensor&& tensor) {
     const Tensor& kept = out->keep(std::move(tensor));
@@ -85,7 +94,7 @@ bool classify_all(const OpObject& op, PyObject* const* operands, int count, cons
     if (!out->first) out->first = &kept;
   };
   // Numbers go where tensors are, and tensors of lists stay where they are.
-  for (int k = 0; k < count; ++k) {
+  for (int k = 0; has_sequences && k < count; ++k) {
     const bool is_open = !out->inputs[k].tensor && is_sequence(operands[k]);
     if (is_open && holds_tensor(operands[k])) {
       convert(k, from_sequence(operands[k], nullptr, name));
@@ -93,7 +102,7 @@ bool classify_all(const OpObject& op, PyObject* const* operands, int count, cons
   }
   for (int k = 0; k < count; ++k) {
     if (out->inputs[k].tensor) continue;
-    const Device device = out->first ? out->first->device() : home;
+    const Device device = out->first ? out->first->device() : home_of(into);
     switch (classify(operands[k], &out->codes[k], name)) {
       case OperandKind::scalar: out->weak_or_scalar[k] = true; break;
       case OperandKind::other:
@@ -219,10 +228,10 @@ PyObject* call_op(const OpObject& op, PyObject* const* operands, int count, bool
 
 PyObject* call_on_tensors(const OpObject& op, PyObject* const* operands, int count,
                           bool not_implemented, TensorObject* out) {
-  const Device home = out ? out->tensor.device() : default_device();
+  const Tensor* const into = out ? &out->tensor : nullptr;
   const char* const name = op.op->name.c_str();
   Operands parsed;
-  if (!classify_all(op, operands, count, out ? &out->tensor : nullptr, &parsed)) {
+  if (!classify_all(op, operands, count, into, &parsed)) {
     const bool has_extents = std::any_of(operands, operands + count, is_unknown_extent);
     if (has_extents && (!not_implemented || out)) return call_on_extents(op, operands, count, out);
     if (not_implemented) Py_RETURN_NOTIMPLEMENTED;
@@ -244,7 +253,7 @@ PyObject* call_on_tensors(const OpObject& op, PyObject* const* operands, int cou
     assign(issuer(), out->tensor, result, name);
   } else {
     const ops::Resolution& resolution = convert_scalars(op, operands, &parsed);
-    if (!parsed.first) make_first_a_tensor(home, &parsed, resolution);
+    if (!parsed.first) make_first_a_tensor(home_of(into), &parsed, resolution);
     if (out) require_castable(name, resolution.result, out->tensor.dtype, Casting::same_kind);
     if (!out) return wrap(elementwise(issuer(), *op.op, resolution, parsed.inputs));
     elementwise_into(issuer(), *op.op, resolution, parsed.inputs, out->tensor);

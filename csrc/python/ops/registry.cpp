@@ -185,6 +185,10 @@ PyObject* find_target(const OpObject& op, PyObject* const* values, PyObject* nam
                    name);
       throw PythonErrorSet{};
     }
+    if (is_tensor(value)) {
+      out = value;
+      continue;
+    }
     if (PyTuple_CheckExact(value)) {
       if (PyTuple_GET_SIZE(value) != 1) {
         fail(ErrorKind::value, "[", op.op->name, "] expected out of one entry, got a tuple of ",

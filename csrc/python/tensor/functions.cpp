@@ -442,7 +442,7 @@ PyObject* where_of(PyObject* condition, PyObject* x, PyObject* y) {
       fail(ErrorKind::type, "[where] expected a tensor, an array or a number, got ",
            Py_TYPE(value)->tp_name);
     }
-    require_unmasked(value, "where");
+    if (!is_tensor(value)) require_unmasked(value, "where");
     held[k] = is_tensor(value) ? tensor_of(value)
                                : from_array(reinterpret_cast<PyArrayObject*>(value), mask.device());
     codes[k] = ops::code_of(held[k].dtype);
