@@ -34,19 +34,20 @@ def note_key(x: Tensor, numbers: tuple[int, ...], key: Any) -> None:
     place = unknowns.recorder.find(x)
     assert place is not None
     shape = [unknowns.decode(number) for number in numbers]
-    for extent, least in _asked(unknowns, shape, key if isinstance(key, tuple) else (key,)):
+    items = tuple(map(_plain, key if isinstance(key, tuple) else (key,)))
+    if not all(x is None or x is ... or _is_basic(x) for x in items):
+        return  # an array kernel: its shapes are compared with its operands'
+    for extent, least in _asked(unknowns, shape, items):
         limit = Limit(place[0], extent, least, user_site())
         unknowns.limits.setdefault((place[0], repr(extent), least), limit)
-    _note_view(unknowns, x, numbers, key if isinstance(key, tuple) else (key,))
+    _note_view(unknowns, x, numbers, items)
 
 
 def _note_view(
     unknowns: Unknowns, x: Tensor, numbers: tuple[int, ...], key: tuple[Any, ...]
 ) -> None:
     """Write down the line that makes a view, which is in the program only once it is used."""
-    items = [_plain(item) for item in key]
-    if not all(x is None or x is ... or isinstance(x, int | slice) for x in items):
-        return
+    items = [_with_numbers(item) for item in key]
     if not any(x is ... for x in items):
         items.append(...)  # a view, whatever the items are
     lying = as_strided(np.empty(1, np.int8), numbers, x.strides)  # none of it is read
@@ -63,9 +64,21 @@ def _note_view(
 
 
 def _plain(item: Any) -> Any:
-    """Return an item of a key with the numbers that stand for unknown extents."""
+    """Return an item of a key with Python's integers in the place of NumPy's."""
     if isinstance(item, slice):
         return slice(*(_plain(x) for x in (item.start, item.stop, item.step)))
+    return int(item) if isinstance(item, np.integer) else item
+
+
+def _is_basic(item: Any) -> bool:
+    """It makes views in NumPy as here: a truth, which counts as an integer in Python, does not."""
+    return isinstance(item, int | slice | Dim) and not isinstance(item, bool)
+
+
+def _with_numbers(item: Any) -> Any:
+    """Return an item of a key with the numbers that stand for unknown extents."""
+    if isinstance(item, slice):
+        return slice(*(_with_numbers(x) for x in (item.start, item.stop, item.step)))
     return item.stand_in if isinstance(item, Dim) else item
 
 
@@ -75,8 +88,8 @@ def _address(x: np.ndarray[Any, Any]) -> int:
 
 def _asked(unknowns: Unknowns, shape: list[Any], key: tuple[Any, ...]) -> Iterator[tuple[Dim, int]]:
     items = [x for x in key if x is not None]
-    if not all(x is ... or isinstance(x, int | slice) for x in items):
-        return  # an array kernel: its shapes are compared with its operands'
+    if any(isinstance(x, Dim) for x in items):
+        return
     if any(x is ... for x in items):
         place = next(i for i, x in enumerate(items) if x is ...)
         items[place : place + 1] = [slice(None)] * (len(shape) - len(items) + 1)

@@ -193,6 +193,21 @@ def test_results_lie_as_eagers(is_turned: bool) -> None:
             np.testing.assert_array_equal(seen.numpy(), expected.numpy())
 
 
+@pytest.mark.parametrize(
+    "key", [True, (True, ...), (None, True, None), np.True_, (slice(1, None), False)], ids=str
+)
+def test_keys_with_truths_are_refused(key: Any) -> None:
+    with pytest.raises(TraceError, match=r"\[getitem\] .*cannot be made for other extents"):
+        built(lambda x: x[key])
+
+
+def test_keys_of_numpys_integers_ask_for_as_much_as_pythons() -> None:
+    main, y = built(lambda x: x[np.int64(3)] + x[np.int64(2) :][0])
+    assert Executor().run(main, {"x": np.ones((4, 6))}, y).tolist() == [2.0] * 6
+    with pytest.raises(TraceError, match=r"N0.* is 3, .* at least 4"):
+        Executor().run(main, {"x": np.ones((3, 6))}, y)
+
+
 VIEWS: dict[str, Callable[[Any], Any]] = {
     "steps": lambda x: x[::2],
     "of a view": lambda x: x[1:, ::2][:, 0][::2],
