@@ -202,6 +202,15 @@ def test_a_failed_function_poisons_its_tensors() -> None:
         (x + 1).numpy()
 
 
+def test_an_error_of_what_gives_the_variables_is_the_users() -> None:
+    def variables() -> Iterator[engine.Var]:
+        yield engine.Var()
+        raise TypeError("the user's own")
+
+    with pytest.raises(TypeError, match="^the user's own$"):
+        engine.push(int, reads=variables())
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [

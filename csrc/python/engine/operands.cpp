@@ -22,13 +22,11 @@ std::string label_of(const Variable& variable, const char* list, Py_ssize_t i) {
 }
 
 void Operands::add(PyObject* list, const char* name, vm::Access access) {
-  const Reference items(PySequence_Fast(list, ""));
-  if (!items.get()) {
-    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw PythonErrorSet{};
-    PyErr_Clear();
+  if (!Py_TYPE(list)->tp_iter && !PySequence_Check(list)) {
     fail(ErrorKind::type, "[", op_, "] ", name, ": expected a sequence of Var and Tensor, got ",
          Py_TYPE(list)->tp_name);
   }
+  const Reference items(checked(PySequence_Fast(list, "")));
   const Py_ssize_t count = PySequence_Fast_GET_SIZE(items.get());
   for (Py_ssize_t i = 0; i < count; ++i) {
     add_item(PySequence_Fast_GET_ITEM(items.get(), i), name, i, access);
