@@ -12,6 +12,11 @@
 
 namespace ofl::python {
 
+DType dtype_of_array(PyArrayObject* array, const char* op) {
+  refuse_elements(reinterpret_cast<PyObject*>(array), op);
+  return dtype_of(PyArray_DESCR(array), op);
+}
+
 Dims parse_dims(PyObject* object, const char* op) {
   const auto number = [op](PyObject* item) -> int64_t {
     if (const auto stand_in = stand_in_of(item)) return *stand_in;
@@ -181,7 +186,7 @@ PyObject* to_python(const char* element, DType dtype) {
 
 // An array in another layout or byte order is first brought into ours by NumPy.
 Tensor from_array(PyArrayObject* array, Device device) {
-  const DType dtype = dtype_of(PyArray_DESCR(array), "tensor");
+  const DType dtype = dtype_of_array(array, "tensor");
   if (PyArray_NDIM(array) > kMaxDims) {
     fail(ErrorKind::value, "[tensor] at most ", kMaxDims, " dimensions, got ", PyArray_NDIM(array));
   }

@@ -33,6 +33,8 @@ Input number_input(PyObject* value, DType dtype);
 /// One element as a Python object.
 PyObject* to_python(const char* element, DType dtype);
 
+/// The dtype of data of `op`; throws for strings and objects, and for an unknown extent by name.
+DType dtype_of_array(PyArrayObject* array, const char* op);
 Tensor from_array(PyArrayObject* array, Device device);
 /// Of whatever NumPy makes an array of.
 Tensor from_any(PyObject* object, Device device);

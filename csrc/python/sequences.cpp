@@ -1,6 +1,7 @@
 #include "python/sequences.h"
 
 #include "base/shape.h"
+#include "python/tensor/unknown_extents.h"
 
 namespace ofl::python {
 
@@ -39,7 +40,9 @@ bool is_nested(PyObject* data) { return PyList_CheckExact(data) || PyTuple_Check
 /// NumPy's own scalars are static types, those that are derived from them are not.
 bool is_plain(PyObject* item) {
   return PyFloat_CheckExact(item) || PyLong_CheckExact(item) || PyBool_Check(item) ||
-         PyComplex_CheckExact(item) || PyArray_CheckExact(item) || item == Py_None ||
+         PyComplex_CheckExact(item) || item == Py_None ||
+         (PyArray_CheckExact(item) &&
+          PyArray_TYPE(reinterpret_cast<PyArrayObject*>(item)) != NPY_OBJECT) ||
          PyUnicode_CheckExact(item) || PyBytes_CheckExact(item) ||
          (PyArray_IsScalar(item, Generic) &&
           !PyType_HasFeature(Py_TYPE(item), Py_TPFLAGS_HEAPTYPE));
@@ -66,6 +69,7 @@ bool runs_code(PyObject* data, int depth, const char* op) {
 PyObject* with_tuples(PyObject* data, int depth, const char* op) {
   if (!is_nested(data)) {
     require_unmasked(data, op);
+    refuse_elements(data, op);
     Py_INCREF(data);
     return data;
   }
@@ -108,6 +112,7 @@ void require_unmasked(PyObject* data, const char* op) {
 PyObject* held_data(PyObject* data, const char* op) {
   if (is_nested(data) && runs_code(data, 1, op)) return with_tuples(data, 1, op);
   require_unmasked(data, op);
+  refuse_elements(data, op);
   Py_INCREF(data);
   return data;
 }

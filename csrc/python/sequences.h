@@ -31,7 +31,7 @@ void require_unmasked(PyObject* data, const char* op);
 /// Data for NumPy, which keeps borrowed items of nested lists while it converts them: the data
 /// itself where that runs no Python code, else with tuples in the place of lists; a new reference.
 /// Error(value) for lists in more levels than tensors have dimensions, or one that contains itself;
-/// Error(type) for masked elements.
+/// Error(type) for masked elements; TraceError for an unknown extent.
 PyObject* held_data(PyObject* data, const char* op);
 
 }  // namespace ofl::python

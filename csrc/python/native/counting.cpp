@@ -1,8 +1,10 @@
 // Native paths of functions whose results depend on values: nonzero, counts, bincount,
 // array_equal.
 #include <cstring>
+#include <optional>
 
 #include "ops/index/places.h"
+#include "python/native/data.h"
 #include "python/native/function.h"
 #include "python/runtime.h"
 #include "python/tensor/functions.h"
@@ -35,16 +37,25 @@ PyObject* nonzero_path(const Call& call) {
   return x && nonzero_here(issuer(), *x, &coordinates) ? rows_of(coordinates) : nullptr;
 }
 
+/// The condition is no tensor: it goes where the other operands are.
+PyObject* where_on_data(const Call& call) {
+  const Tensor* x = tensor_or_null(call[is_tensor(call[1]) ? 1 : 2]);
+  const Reference condition(made_on(x ? std::optional(x->device()) : std::nullopt, call[0]));
+  return where_of(condition.get(), call[1], call[2]);
+}
+
 /// where(condition, x1, x2)
 PyObject* where_path(const Call& call) {
-  const auto is_number = [](PyObject* object) {
-    return PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) ||
-           PyComplex_CheckExact(object) || is_unknown_extent(object);
+  const auto is_known = [](PyObject* object) {
+    return is_tensor(object) || PyFloat_CheckExact(object) || PyLong_CheckExact(object) ||
+           PyBool_Check(object) || PyComplex_CheckExact(object) || PyArray_Check(object) ||
+           PyArray_IsScalar(object, Generic) || is_unknown_extent(object);
   };
-  if (!is_tensor(call[0])) return nullptr;
+  const bool has_extents = is_unknown_extent(call[1]) || is_unknown_extent(call[2]);
+  if (!is_tensor(call[0])) return has_extents ? where_on_data(call) : nullptr;
   if (call[1] == Py_None && call[2] == Py_None) return nonzero_path(call);
   for (int i : {1, 2}) {
-    if (!is_tensor(call[i]) && !is_number(call[i])) return nullptr;
+    if (!is_known(call[i])) return nullptr;
   }
   return where_of(call[0], call[1], call[2]);
 }

@@ -246,16 +246,24 @@ PyObject* copy_function(const Operand& x) {
   return wrap(cast_like(issuer(), *x, x->dtype, "copy"));
 }
 
+/// An operand as a tensor; an unknown extent beside `first`, which may be null, is an integer.
+PyObject* as_operand(PyObject* given, const Tensor* first) {
+  if (is_tensor(given)) return Py_NewRef(given);
+  if (!first) return made_on(std::nullopt, given);
+  if (!is_unknown_extent(given)) return made_on(first->device(), given);
+  vm::DeviceState& home = first->storage->state();
+  const Reference integer(wrap(make_tensor(home, DType::i64, Dims{}, issuer().site)));
+  return extent_beside(given, integer.get(), "on_one_device");
+}
+
 /// on_one_device(*operands)
 PyObject* on_one_device(const Call& call) {
   const Arguments end = call.rest + call.rest_count;
   const Arguments first = std::find_if(call.rest, end, is_tensor);
-  std::optional<Device> home;
-  if (first != end) home = tensor_of(*first).device();
+  const Tensor* const known = first == end ? nullptr : &tensor_of(*first);
   Reference tensors(checked(PyList_New(call.rest_count)));
   for (Py_ssize_t i = 0; i < call.rest_count; ++i) {
-    PyObject* const given = call.rest[i];
-    PyList_SET_ITEM(tensors.get(), i, is_tensor(given) ? Py_NewRef(given) : made_on(home, given));
+    PyList_SET_ITEM(tensors.get(), i, as_operand(call.rest[i], known));
   }
   return tensors.release();
 }

@@ -16,7 +16,7 @@ namespace {
 
 PyObject* tensor_of_array(PyArrayObject* array, Device device) {
   if (PyArray_ISCARRAY_RO(array) && PyArray_NDIM(array) <= kMaxDims) {
-    const DType dtype = dtype_of(PyArray_DESCR(array), "tensor");
+    const DType dtype = dtype_of_array(array, "tensor");
     Dims shape;
     for (int d = 0; d < PyArray_NDIM(array); ++d) shape.push_back(PyArray_DIM(array, d));
     Reference made(reinterpret_cast<PyObject*>(new_tensor_object()));

@@ -4,6 +4,7 @@
 #include "python/native/function.h"
 #include "python/ops/registry.h"
 #include "python/slots.h"
+#include "python/tensor/unknown_extents.h"
 
 namespace ofl::python {
 
@@ -13,7 +14,7 @@ namespace {
 bool is_plain_operand(PyObject* object) {
   if (is_tensor(object) || PyArray_CheckExact(object) || PyFloat_CheckExact(object) ||
       PyLong_CheckExact(object) || PyBool_Check(object) || PyComplex_CheckExact(object) ||
-      is_slot(object)) {
+      is_slot(object) || is_unknown_extent(object)) {
     return true;
   }
   return PyArray_IsScalar(object, Generic) &&

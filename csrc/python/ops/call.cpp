@@ -200,6 +200,7 @@ PyObject* call_on_extents(const OpObject& op, PyObject* const* operands, int cou
   SmallVector<PyObject*, 3> given;
   Reference held[3];
   for (int k = 0; k < count; ++k) {
+    if (op.op->is_product()) refuse_extents(operands[k], op.op->name.c_str());
     if (is_unknown_extent(operands[k])) {
       held[k] = Reference(extent_beside(operands[k], beside, op.op->name.c_str()));
     }

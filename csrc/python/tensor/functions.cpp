@@ -407,11 +407,19 @@ PyObject* reshape_tensor(const Tensor& x, const Dims& shape, Reuse reuse) {
   return wrap(*reshape_view(cast_copy(issuer(), x, x.dtype, "reshape"), dims));
 }
 
-/// An unknown extent beside the other value; beside a number it is an integer.
+/// An unknown extent as an operand: beside one of Python's numbers it is an integer, beside others
+/// it has their dtype.
 Reference extent_of_where(PyObject* extent, PyObject* other, const Tensor& bits) {
-  const bool is_array = PyArray_Check(other);
-  const Reference beside(is_tensor(other) || is_array ? Py_NewRef(other) : wrap(Tensor(bits)));
-  return Reference(extent_beside(extent, beside.get(), "where"));
+  if (is_tensor(other)) return Reference(extent_beside(extent, other, "where"));
+  ops::TypeCode code = ops::kWeakInt;
+  if (PyArray_Check(other)) {
+    code = ops::code_of(dtype_of_array(reinterpret_cast<PyArrayObject*>(other), "where"));
+  } else {
+    classify(other, &code, "where");
+  }
+  const DType dtype = code < kDTypeCount ? static_cast<DType>(code) : DType::i64;
+  const Reference like(wrap(make_tensor(bits.storage->state(), dtype, Dims{}, issuer().site)));
+  return Reference(extent_beside(extent, like.get(), "where"));
 }
 
 /// Operands of where: the dtype is that of their sum, which promotes alike. A cast keeps the order

@@ -1,5 +1,9 @@
 #include "python/tensor/unknown_extents.h"
 
+#include <cstring>
+
+#include "python/numpy_api.h"
+
 namespace ofl::python {
 
 namespace {
@@ -54,6 +58,23 @@ void refuse_extents(PyObject* numbers, const char* op) {
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(numbers); ++i) {
     PyObject* const number = PySequence_Fast_GET_ITEM(numbers, i);
     if (is_unknown_extent(number)) return refuse_extents(number, op);
+  }
+}
+
+void refuse_elements(PyObject* data, const char* op) {
+  if (is_unknown_extent(data)) {
+    const Reference none(checked(PyObject_CallMethod(data, "refuse_element", "s", op)));
+  }
+  if (!PyArray_Check(data) || PyArray_TYPE(reinterpret_cast<PyArrayObject*>(data)) != NPY_OBJECT) {
+    return;
+  }
+  const Reference iterator(checked(PyArray_IterNew(data)));
+  auto* const at = reinterpret_cast<PyArrayIterObject*>(iterator.get());
+  while (PyArray_ITER_NOTDONE(at)) {
+    PyObject* element;
+    std::memcpy(&element, PyArray_ITER_DATA(at), sizeof element);
+    if (element && is_unknown_extent(element)) return refuse_elements(element, op);
+    PyArray_ITER_NEXT(at);
   }
 }
 

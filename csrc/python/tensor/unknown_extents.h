@@ -48,5 +48,7 @@ bool is_unknown_extent(PyObject* object);
 PyObject* extent_beside(PyObject* extent, PyObject* x, const char* op);
 /// Throws where a number of `op`, or one in a tuple or list, is an unknown extent.
 void refuse_extents(PyObject* numbers, const char* op);
+/// Throws where one is data of `op`: itself, or in an array of objects.
+void refuse_elements(PyObject* data, const char* op);
 
 }  // namespace ofl::python

@@ -13,6 +13,8 @@ from itertools import combinations_with_replacement
 from typing import Any, NoReturn
 from weakref import WeakSet
 
+import numpy as np
+
 from oneflow_lite._C import Recorder, Tensor, TraceError
 from oneflow_lite.graph.hand.ranges import arange, linspace
 from oneflow_lite.graph.ir import Function
@@ -209,7 +211,8 @@ class Dim:
     def __eq__(self, other: object) -> Any:
         if isinstance(other, Tensor):
             return self._with_tensor(operator.eq, other, True)
-        difference = self._sum(other, -1) if isinstance(other, int | Dim) else self
+        is_extent = isinstance(other, int | np.integer | Dim)
+        difference = self._sum(other, -1) if is_extent else self
         if isinstance(difference, int):
             return difference == 0
         self._refuse("is compared with")
@@ -245,7 +248,7 @@ class Dim:
         is_first: bool = True,
     ) -> Any:
         """Return what an operator gives that extents have."""
-        if isinstance(other, Dim) or type(other) is int:
+        if isinstance(other, Dim | np.integer) or type(other) is int:
             return on_extents()
         return self._operand(op, other, is_first)
 
@@ -253,7 +256,7 @@ class Dim:
         """Return what an operator gives that is for tensors only."""
         if isinstance(other, Tensor):
             return self._with_tensor(op, other, is_first)
-        self._refuse(f"is an operand ({op.__name__}) of")
+        self._refuse(f"is an operand ({op.__name__.rstrip('_')}) of")
 
     def _sum(self, other: Any, sign: int) -> Any:
         terms = dict(self.terms)
@@ -283,9 +286,10 @@ class Dim:
         """Raise TraceError: a function of the library needs a number."""
         self._refuse("is a number for", op)
 
-    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+    def refuse_element(self, op: str) -> NoReturn:
+        """Raise TraceError: it is data of a function of the library."""
         inner = user_call()  # converted(): the Python part of flow.tensor and the like
-        self._refuse("is an element for", "tensor" if inner == "converted" else inner)
+        self._refuse("is an element for", op if inner == "converted" else inner or op)
 
     def _refuse(self, what: str, op: str | None = None) -> NoReturn:
         raise TraceError(
@@ -315,17 +319,20 @@ class Dim:
 
     def __floordiv__(self, other: Any) -> Any:
         if self._is_divided_by(other):
-            terms = {product: count // other for product, count in self.terms.items()}
+            terms = {product: count // int(other) for product, count in self.terms.items()}
             return _made(self.unknowns, terms)
         return self._operand(operator.floordiv, other)
 
     def __mod__(self, other: Any) -> Any:
         if self._is_divided_by(other):
-            return self.terms.get((), 0) % other
+            return self.terms.get((), 0) % int(other)
         return self._operand(operator.mod, other)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
 
     def __rfloordiv__(self, other: Any) -> Any:
         return self._operand(operator.floordiv, other, False)
@@ -336,7 +343,8 @@ class Dim:
     def _is_divided_by(self, other: Any) -> bool:
         """Whatever the extents are, the remainder is that of the constant."""
         counts = (count for product, count in self.terms.items() if product)
-        return type(other) is int and other != 0 and all(n % other == 0 for n in counts)
+        is_integer = type(other) is int or isinstance(other, np.integer)
+        return is_integer and other != 0 and all(n % other == 0 for n in counts)
 
     def arange(self, start: Any, stop: Any, step: Any, dtype: Any, device: Any) -> Tensor:
         """Return what flow.arange gives where one of its numbers is an unknown extent."""
@@ -347,6 +355,20 @@ class Dim:
         return self.unknowns.linspace(self, start, stop, endpoint, dtype, device)
 
     __int__ = __float__ = __complex__ = __trunc__ = __index__
+
+    def __round__(self, digits: int | None = None) -> NoReturn:
+        self._refuse("is a number for", "round")
+
+    def __abs__(self) -> NoReturn:
+        self._refuse("is an operand (abs) of")
+
+    def __invert__(self) -> NoReturn:
+        self._refuse("is an operand (invert) of")
+
+    def __matmul__(self, other: Any) -> NoReturn:
+        self._refuse("is an operand (matmul) of")
+
+    __rmatmul__ = __matmul__
 
     def __bool__(self) -> bool:
         self._refuse("decides")
@@ -367,8 +389,10 @@ def _of_tensors(op: Callable[[Any, Any], Any], is_first: bool) -> Callable[[Dim,
     return lambda self, other: self._operand(op, other, is_first)
 
 
-for _op in (operator.truediv, operator.pow):
-    setattr(Dim, f"__{_op.__name__}__", _of_tensors(_op, True))
-    setattr(Dim, f"__r{_op.__name__}__", _of_tensors(_op, False))
+_BITWISE = (operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift)
+for _op in (operator.truediv, operator.pow, *_BITWISE):
+    _name = _op.__name__.rstrip("_")
+    setattr(Dim, f"__{_name}__", _of_tensors(_op, True))
+    setattr(Dim, f"__r{_name}__", _of_tensors(_op, False))
 for _op in (operator.lt, operator.le, operator.gt, operator.ge):
     setattr(Dim, f"__{_op.__name__}__", _of_tensors(_op, True))

@@ -24,10 +24,59 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
     "argmax": lambda x: x.argmax(axis=x.shape[0]),
     "expand_dims": lambda x: flow.expand_dims(x, x.shape[0]),
     "permute_dims": lambda x: x.transpose(x.shape[0], 0),
-    "matmul": lambda x: flow.matmul(x, x.shape[0]),
+    "stack": lambda x: flow.stack([np.ones(()), x.shape[0]]),
     "sin": lambda x: flow.sin(x.shape[0]),
     "add": lambda x: flow.add(x.shape[0], 2.0),
-    "where": lambda x: flow.where(x > 0, x.shape[0], np.ones(4)),
+    "matmul": lambda x: (x + 1).__imatmul__(x.shape[0]),
+}
+DATA: dict[str, Callable[[Any], Any]] = {
+    "an array of objects": lambda x: flow.tensor(np.array([x.shape[0], 1])),
+    "in a list": lambda x: flow.asarray([[1, 2], np.array(x.shape)]),
+    "an operand": lambda x: x + np.array(x.shape, dtype=object)[1:] * x.shape[0],
+    "without a dimension": lambda x: flow.full(3, np.array(x.shape[0])),
+}
+OPERATORS: dict[str, Callable[[Any], Any]] = {
+    "rshift": lambda x: x.shape[0] >> 1,
+    "and": lambda x: 7 & x.shape[0],
+    "abs": lambda x: abs(x.shape[0] - 5),
+    "invert": lambda x: ~x.shape[0],
+    "round": lambda x: round(x.shape[0]),
+    "matmul": lambda x: x @ x.shape[0],
+    "truediv": lambda x: np.int64(7) / x.shape[0],
+    "mul": lambda x: np.float32(2) * x.shape[0],
+}
+# Shapes by NumPy, of x of shape (N0, 4).
+SHAPES: dict[str, Callable[[Any], Any]] = {
+    "np.int64 * n": lambda n: np.int64(2) * n,
+    "n * np.int64": lambda n: n * np.int64(2),
+    "np.int64 + n": lambda n: np.int64(2) + n,
+    "np.int32 - n": lambda n: -(np.int32(2) - n),
+    "n - np.uint8": lambda n: n - np.uint8(2),
+    "n // np.int64": lambda n: 6 * n // np.int64(2),
+    "np.multiply": lambda n: np.multiply(n, 2),
+    "np.prod": lambda n: np.prod((n, 4)),
+    "np.sum": lambda n: np.sum((n, 4)),
+    "turned": lambda n: tuple(np.array((n, 4))[[1, 0]]),
+    "objects": lambda n: tuple(np.array((n, 4), dtype=object) + 1),
+}
+# On integers, and on x of shape (N0, 4).
+OPERANDS: dict[str, Callable[[Any, Any], Any]] = {
+    "and": lambda k, n: (k & n, n & k),
+    "or": lambda k, n: (k | n, n | k),
+    "xor": lambda k, n: (k ^ n, n ^ k),
+    "shifts": lambda k, n: (k << n, n >> (k & 3)),
+    "divmod": lambda k, n: (*divmod(k, n), *divmod(n, k + 1)),
+    "np.add": lambda k, n: (np.add(k, n), np.maximum(n, k)),
+    "where, an array": lambda k, n: (
+        flow.where(k > 2, n, np.ones(4, "int16")),
+        flow.where(k > 2, np.ones(4, "float32"), n),
+        flow.where(np.array([True, False, True, True]), n, k),
+    ),
+    "where, a number": lambda k, n: (
+        flow.where(k > 2, n, np.float32(1)),
+        flow.where(k > 2, np.bool_(True), n),
+    ),
+    "isclose": lambda k, n: (flow.isclose(k, n), flow.isclose(n, k * 0.5)),
 }
 _MAKERS = ("full", "full_like")  # of a tensor, by which they are named
 
@@ -40,6 +89,47 @@ def test_what_needs_the_number_is_refused_with_its_line(op: str) -> None:
             REFUSED[op](flow.graph.data("x", (None, 4)))
     assert str(caught.value).startswith(f"[{'tensor' if op in _MAKERS else op}] ")
     assert f"test_extents_as_arguments.py:{line})" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_data_with_an_extent_is_refused_with_its_line(name: str) -> None:
+    line = DATA[name].__code__.co_firstlineno
+    with pytest.raises(  # noqa: SIM117
+        TraceError, match=rf"^\[\w+\] the unknown extent .*N0 is an element .*arguments.py:{line}\)"
+    ):
+        with flow.graph.building(Program("main")):
+            DATA[name](flow.graph.data("x", (None, 4)))
+
+
+@pytest.mark.parametrize("op", OPERATORS)
+def test_operators_that_need_the_number_are_refused_with_their_line(op: str) -> None:
+    line = OPERATORS[op].__code__.co_firstlineno
+    with pytest.raises(TraceError, match=rf"{op}.*arguments\.py:{line}\)"):  # noqa: SIM117
+        with flow.graph.building(Program("main")):
+            OPERATORS[op](flow.graph.data("x", (None, 4)))
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes_are_computed_with_numpy(name: str) -> None:
+    main = Program("main")
+    with flow.graph.building(main):
+        y = flow.zeros(SHAPES[name](flow.graph.data("x", (None, 4)).shape[0]))
+    for size in (3, 7):
+        wanted = flow.zeros(SHAPES[name](size))
+        assert Executor().run(main, {"x": np.zeros((size, 4))}, y).shape == wanted.shape
+
+
+@pytest.mark.parametrize("name", OPERANDS)
+def test_an_operand_beside_a_tensor_is_one_of_eagers(name: str) -> None:
+    f, main = OPERANDS[name], Program("main")
+    with flow.graph.building(main):
+        x = flow.graph.data("x", (None, 4), "int32")
+        y = f(x, x.shape[0])
+    for size in (1, 3, 7):
+        given = np.arange(size * 4, dtype="int32").reshape(size, 4)
+        wanted, found = f(flow.tensor(given), size), Executor().run(main, {"x": given}, y)
+        for a, b in zip(found, wanted, strict=True):
+            assert (a.dtype, a.shape, a.tolist()) == (b.dtype, b.shape, b.tolist())
 
 
 def test_an_operand_in_place_is_written_to_the_parameter() -> None:
