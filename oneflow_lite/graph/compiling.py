@@ -16,7 +16,7 @@ from oneflow_lite.graph.passes.dead_code import DeadCode
 from oneflow_lite.graph.passes.device_rules import DeviceRules
 from oneflow_lite.graph.passes.fold_constant import FoldConstant
 from oneflow_lite.graph.passes.fuse_ops import FuseOps
-from oneflow_lite.graph.passes.info import PassInfo
+from oneflow_lite.graph.passes.info import PassInfo, level_of
 from oneflow_lite.graph.passes.instruments import PassInstrument
 from oneflow_lite.graph.passes.order_by_memory import OrderByMemory
 from oneflow_lite.graph.passes.widen_groups import WidenGroups
@@ -33,8 +33,8 @@ _ROW = Sequential((*_FEWER, OrderByMemory(), FuseOps(), WidenGroups()))
 
 def context_for(op: str, opt_level: int | None) -> PassContext:
     """Return the context that decides about passes: the thread's, or one of the default level."""
-    if opt_level is not None and type(opt_level) is not int:
-        raise TypeError(f"[{op}] opt_level: expected an integer or None, got {opt_level!r}")
+    if opt_level is not None:
+        opt_level = level_of(op, "opt_level", opt_level)
     context = PassContext.entered()
     if context is None:
         return PassContext(DEFAULT_LEVEL if opt_level is None else opt_level)

@@ -1,12 +1,13 @@
 """Which operations are worth another layout of their operands."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
 from typing import Any
 
 import numpy as np
 
 STAYS = -1
-Rows = Sequence[Sequence[int]]
+Rows = Sequence[Collection[int]]
+_IN_ORDER = (Sequence, np.ndarray)
 
 
 def assign_layouts(
@@ -14,7 +15,7 @@ def assign_layouts(
     takes: Rows,
     reads: Rows,
     makes: Rows,
-    kept: Sequence[int],
+    kept: Collection[int],
     costs: Sequence[float],
     gains: Sequence[float],
 ) -> list[int]:
@@ -29,10 +30,10 @@ def assign_layouts(
     ----------
     wanted : sequence of int
         Of each operation: the number of a layout, or ``STAYS``.
-    takes, reads, makes : sequence of rows of int
+    takes, reads, makes : sequence of rows, sequences or sets, of int
         Values that an operation takes in the layout that it wants, that it needs as they were, and
         that it makes: in the layout, where it wants one. Each value is made once at most.
-    kept : sequence of int
+    kept : sequence or set of int
         Values that are needed in the end, as they were.
     costs : sequence of float
         Of each value: to pack it, or to unpack it.
@@ -74,7 +75,7 @@ def _check(
     takes: Rows,
     reads: Rows,
     makes: Rows,
-    kept: Sequence[int],
+    kept: Collection[int],
     costs: Sequence[float],
     gains: Sequence[float],
 ) -> None:
@@ -93,8 +94,14 @@ def _check(
             )
 
 
-def _check_items(name: str, given: Any, kind: type, count: int | None = None) -> None:
-    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
+def _check_items(
+    name: str,
+    given: Any,
+    kind: type,
+    count: int | None = None,
+    kinds: tuple[type, ...] = _IN_ORDER,
+) -> None:
+    if isinstance(given, str) or not isinstance(given, kinds):
         raise TypeError(f"[assign_layouts] {name}: expected a sequence, got {given!r}")
     if count is not None and len(given) != count:
         raise ValueError(f"[assign_layouts] {name}: expected {count} items, got {len(given)}")
@@ -105,7 +112,7 @@ def _check_items(name: str, given: Any, kind: type, count: int | None = None) ->
 
 
 def _check_values(name: str, given: Any, count: int) -> None:
-    _check_items(name, given, int)
+    _check_items(name, given, int, kinds=(*_IN_ORDER, Set))
     for value in given:
         if not 0 <= value < count:
             raise IndexError(f"[assign_layouts] {name}: value {value}, expected 0 to {count - 1}")
@@ -116,7 +123,7 @@ def _trimmed(
     takes: Rows,
     reads: Rows,
     makes: Rows,
-    kept: Sequence[int],
+    kept: Collection[int],
     costs: Sequence[float],
     gains: Sequence[float],
 ) -> tuple[list[int], Rows]:
@@ -181,7 +188,7 @@ class _Runs:
         return i
 
     def balance(
-        self, saved: Sequence[float], reads: Rows, kept: Sequence[int], costs: Sequence[float]
+        self, saved: Sequence[float], reads: Rows, kept: Collection[int], costs: Sequence[float]
     ) -> list[float]:
         """Return what each run gains, at its root: what its operations save, without its costs."""
         balance = [0.0] * len(saved)
@@ -196,7 +203,7 @@ class _Runs:
         for (value, _), taker in self._first_taker.items():
             yield value, taker
 
-    def unpacked(self, reads: Rows, kept: Sequence[int]) -> Iterator[tuple[int, int]]:
+    def unpacked(self, reads: Rows, kept: Collection[int]) -> Iterator[tuple[int, int]]:
         """Return values that are needed as they were, each with the operation that makes it."""
         needed = {*kept, *(value for row in reads for value in row)}
         for (value, _), _ in self._first_taker.items():  # made in another layout

@@ -14,7 +14,7 @@ from oneflow_lite.graph.analyses import STAYS, assign_layouts
 from oneflow_lite.graph.ir import Function, Op, Scalar, Type, Value
 from oneflow_lite.graph.passes.base import FunctionPass, register_pass
 from oneflow_lite.graph.passes.context import PassContext
-from oneflow_lite.graph.passes.info import PassInfo
+from oneflow_lite.graph.passes.info import PassInfo, level_of
 from oneflow_lite.graph.passes.pure import only_computes, uses_slots
 from oneflow_lite.graph.passes.rewriter import Rewriter, with_operands
 from oneflow_lite.graph.program import Program
@@ -97,12 +97,11 @@ def register_alter_op_layout(operation: str, level: int = 10) -> Callable[[Rule]
     """
     if not isinstance(operation, str):
         raise TypeError("[register_alter_op_layout] expected the name of an operation")
-    if type(level) is not int:
-        raise TypeError(f"[register_alter_op_layout] level: expected an integer, got {level!r}")
+    rank = level_of("register_alter_op_layout", "level", level)
 
     def register(rule: Rule) -> Rule:
         rows = _RULES.setdefault(operation, [])
-        rows.append((level, rule))
+        rows.append((rank, rule))
         rows.sort(key=lambda row: row[0])
         return rule
 

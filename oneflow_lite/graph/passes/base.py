@@ -7,7 +7,7 @@ from typing import Any
 from oneflow_lite.graph.ir import Function
 from oneflow_lite.graph.nearest import nearest
 from oneflow_lite.graph.passes.context import PassContext
-from oneflow_lite.graph.passes.info import PassInfo, check_info
+from oneflow_lite.graph.passes.info import PassInfo, checked_info
 from oneflow_lite.graph.passes.parts import check_ends, check_parts
 from oneflow_lite.graph.program import Program
 
@@ -134,14 +134,14 @@ class Sequential(Pass):
         name: str = "sequential",
         required: Iterable[str] = (),
     ) -> None:
-        check_info("Sequential", opt_level, name, required)
+        level, needed = checked_info("Sequential", opt_level, name, required)
         if not isinstance(passes, Iterable) or isinstance(passes, str):
             raise TypeError(f"[Sequential] passes: expected a list of passes, got {passes!r}")
         self.passes = tuple(passes)
         for each in self.passes:
             if not isinstance(each, Pass):
                 raise TypeError(f"[Sequential] expected passes, got {each!r}")
-        self.info = PassInfo(opt_level, name, tuple(required))
+        self.info = PassInfo(level, name, needed)
 
     def run(self, program: Program, context: PassContext) -> Program:
         """Return what the enabled passes make of the program, one after the other."""
@@ -234,8 +234,7 @@ def _decorated(
     required: Iterable[str],
 ) -> Any:
     op = method.replace("transform_", "") + "_pass"
-    check_info(op, level, name, required)
-    needed = tuple(required)
+    level, needed = checked_info(op, level, name, required)
 
     def decorate(given: Any) -> Any:
         if not callable(given):

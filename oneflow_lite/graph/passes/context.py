@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from oneflow_lite._C import KnownCalls
 from oneflow_lite.graph.nearest import nearest
-from oneflow_lite.graph.passes.info import KNOWN_NAMES, PassInfo
+from oneflow_lite.graph.passes.info import KNOWN_NAMES, PassInfo, level_of
 
 if TYPE_CHECKING:
     from oneflow_lite.graph.passes.instruments import PassInstrument
@@ -94,11 +94,7 @@ class PassContext:
         instruments: Iterable["PassInstrument"] = (),
         config: Mapping[str, Any] | None = None,
     ) -> None:
-        if type(opt_level) is not int:
-            raise TypeError(
-                f"[PassContext] opt_level: expected an integer, got {type(opt_level).__name__}"
-            )
-        self.opt_level = opt_level
+        self.opt_level = level_of("PassContext", "opt_level", opt_level)
         self.required_pass = _names("required_pass", required_pass)
         self.disabled_pass = _names("disabled_pass", disabled_pass)
         self.instruments = _checked_instruments(instruments)

@@ -11,7 +11,7 @@ from oneflow_lite.graph.ir import Function, Op, Value
 from oneflow_lite.graph.nearest import nearest
 from oneflow_lite.graph.passes.base import FunctionPass, register_pass
 from oneflow_lite.graph.passes.context import PassContext
-from oneflow_lite.graph.passes.info import PassInfo
+from oneflow_lite.graph.passes.info import PassInfo, level_of
 from oneflow_lite.graph.passes.rewriter import Rewriter
 from oneflow_lite.graph.program import Program
 
@@ -56,12 +56,11 @@ def register_device_rule(
     if device_type not in _C.device_types():
         known = nearest(device_type, _C.device_types())
         raise ValueError(f"[register_device_rule] device_type: there is no {device_type}{known}")
-    if type(level) is not int:
-        raise TypeError(f"[register_device_rule] level: expected an integer, got {level!r}")
+    rank = level_of("register_device_rule", "level", level)
 
     def register(rule: Rule) -> Rule:
         rows = _RULES.setdefault((operation, device_type), [])
-        rows.append((level, rule))
+        rows.append((rank, rule))
         rows.sort(key=lambda row: -row[0])
         return rule
 

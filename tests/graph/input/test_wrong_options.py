@@ -15,7 +15,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("addto", None, r"expected True or False, got None"),
     ("lanes", None, r"expected an integer, got None"),
     ("cuda_graph", 1, r"expected True, False or None, got 1"),
-    ("opt_level", "a", r"expected an integer or None, got 'a'"),
+    ("opt_level", "a", r"expected an integer, got 'a'"),
 ]
 
 

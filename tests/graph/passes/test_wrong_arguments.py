@@ -77,6 +77,28 @@ def test_wrong_arguments(call: Callable[[], Any], error: type[Exception], words:
         call()
 
 
+@pytest.mark.parametrize(
+    "required",
+    [iter(["DeadCode"]), (x for x in ("DeadCode",)), {"DeadCode": 1}.keys()],
+    ids=["iterator", "generator", "keys"],
+)
+def test_prerequisites_are_any_strings(required: Any) -> None:
+    made = passes.Sequential([], np.int64(2), required=required)
+    assert (made.info.level, type(made.info.level)) == (2, int)
+    assert made.info.required == ("DeadCode",)
+
+
+def test_levels_are_any_integers() -> None:
+    level = np.int64(2)
+    assert passes.function_pass(lambda f, p, c: f, opt_level=level).info.level == 2
+    assert passes.PassContext(level).key == passes.PassContext(2).key
+    program = trace(lambda x: x + 1, flow.ones(3)).program
+    run = flow.graph.compile(program, opt_level=level)  # type: ignore[arg-type]
+    assert run(flow.ones(3))[0].tolist() == [2.0] * 3
+    with pytest.raises(TypeError, match=r"opt_level: expected an integer, got True"):
+        passes.Sequential([], True)
+
+
 def test_a_pass_of_a_user_has_a_name_once_it_is_made() -> None:
     with pytest.raises(ValueError, match="there is no pass tested_later so far"):
         passes.PassContext(disabled_pass=["tested_later"])
