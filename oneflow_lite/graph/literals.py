@@ -6,8 +6,11 @@ before it is asked.
 
 import re
 from ast import literal_eval
+from collections.abc import Sequence
 from math import copysign
 from typing import Any
+
+import numpy as np
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _WORD = re.compile(r"[\w.]+")
@@ -67,6 +70,36 @@ def integer(number: Any, what: str, bits: int = _BITS) -> int:
     if type(number) is not int or not -(1 << bits) <= number < 1 << bits:
         raise ValueError(f"expected {what}, an integer of {bits + 1} bits, got {number}")
     return number
+
+
+def computed_in(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype that has Python's numbers for those of a dtype: bfloat16 has none."""
+    return np.dtype(np.float32) if dtype.name == "bfloat16" else dtype
+
+
+def fitting(numbers: Sequence[Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Return numbers of a text in a dtype, rounded where it has no such fractions.
+
+    Raises
+    ------
+    ValueError, OverflowError
+        One is not of the dtype's kind, or too large for it.
+    """
+    kind = computed_in(dtype).kind
+    for x in numbers:
+        is_fit = x in (0, 1) if kind == "b" else kind == "c" or not isinstance(x, complex)
+        if not is_fit or (kind in "biu" and not isinstance(x, int)):
+            raise ValueError(f"expected a number of {dtype.name}, got {literal(x)}")
+    with np.errstate(all="ignore"):
+        made = np.array(numbers, computed_in(dtype)).astype(dtype)
+        if kind in "biu":
+            return made
+        given, held = np.array(numbers, complex), made.astype(complex)
+    large = np.isfinite(given.real) & ~np.isfinite(held.real)
+    large |= np.isfinite(given.imag) & ~np.isfinite(held.imag)
+    if large.any():
+        raise ValueError(f"{literal(numbers[int(large.argmax())])} is out of bounds of {dtype.name}")
+    return made
 
 
 def split(text: str) -> list[str]:

@@ -67,7 +67,7 @@ from oneflow_lite.graph.ir import (
     Value,
     row_major,
 )
-from oneflow_lite.graph.literals import integer, literal, number_of, split
+from oneflow_lite.graph.literals import computed_in, fitting, integer, literal, number_of, split
 from oneflow_lite.graph.stand_ins import evaluated, stand_ins
 
 _LETTERS = {"b": "bool", "i": "i", "u": "u", "f": "f", "c": "c"}
@@ -174,7 +174,7 @@ class _Printer:
             raise ValueError("[Program] a constant has no tensor")
         if not self.is_structure and bound.value.type.size <= _CONSTANTS_IN_TEXT:
             array = bound.tensor.numpy()
-            elements = array.astype(_wide(array.dtype)).ravel().tolist()
+            elements = array.astype(computed_in(array.dtype)).ravel().tolist()
             text = f"[{', '.join(map(literal, elements))}]"
             if _array(text, bound.value.type).tobytes() == array.tobytes():  # no odd NaN
                 return text
@@ -206,14 +206,10 @@ class _Printer:
         return f"{results} = {call}{self._site(op.site)}"
 
 
-def _wide(dtype: np.dtype[Any]) -> Any:
-    return np.float32 if dtype.name == "bfloat16" else dtype
-
-
 def _array(text: str, given: Type) -> np.ndarray[Any, Any]:
     """Return the elements that a constant's text shows."""
     elements = [number_of(x) for x in split(text[1:-1])]
-    return np.array(elements, _wide(given.dtype)).astype(given.dtype).reshape(given.shape)
+    return fitting(elements, given.dtype).reshape(given.shape)
 
 
 def _scalar_text(scalar: Scalar) -> str:
@@ -423,7 +419,7 @@ class _Reader:
         typed = _TYPED.match(text)
         if typed and typed[1] in _DTYPES:
             dtype, number = _DTYPES[typed[1]], number_of(typed[2])
-            np.array(number, _wide(dtype))  # it fits
+            fitting([number], dtype)
             return Scalar(dtype, number, False)
         value = number_of(text)
         return Scalar(np.dtype(type(value)), value, True)
