@@ -15,7 +15,7 @@ from oneflow_lite.graph.verify import verify
 class Program:
     """Functions by name; ``main`` is the one that runs. Immutable: a copy is the program itself.
 
-    ``Program(name)`` is empty: a block of ``building`` fills it, once.
+    ``Program(name)`` is empty: a block of ``building`` fills it, once. Its copy is another one.
 
     Two programs are equal when the same operations stand in the same order on values of the same
     types; lines and names do not matter, captured tensors count by their position, constants by
@@ -52,10 +52,10 @@ class Program:
         raise AttributeError(f"[Program] is immutable; cannot delete {name}")
 
     def __copy__(self) -> "Program":
-        return self
+        return Program(self.name) if self.is_empty else self
 
     def __deepcopy__(self, memo: Any) -> "Program":
-        return self
+        return self.__copy__()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(

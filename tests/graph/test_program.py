@@ -290,6 +290,12 @@ def test_a_copy_of_a_program_is_the_program() -> None:
     program = made.program
     assert copy.copy(program) is program
     assert copy.deepcopy(program) is program
+    empty = flow.graph.Program("main")
+    for other in (copy.copy(empty), copy.deepcopy(empty)):
+        assert other is not empty
+        with flow.graph.building(other):
+            flow.graph.named("y", flow.graph.data("x", 2) * 2)
+        assert (other.name, empty.is_empty) == ("main", True)
     twin = copy.deepcopy(made)
     assert (twin.program is program, twin.paths) == (True, made.paths)
     with pytest.raises(TypeError, match=r"^\[Program\] .* is not pickled, .*Program\.parse$"):
