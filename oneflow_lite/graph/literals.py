@@ -98,7 +98,8 @@ def fitting(numbers: Sequence[Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any
     large = np.isfinite(given.real) & ~np.isfinite(held.real)
     large |= np.isfinite(given.imag) & ~np.isfinite(held.imag)
     if large.any():
-        raise ValueError(f"{literal(numbers[int(large.argmax())])} is out of bounds of {dtype.name}")
+        number = literal(numbers[int(large.argmax())])
+        raise ValueError(f"{number} is out of bounds of {dtype.name}")
     return made
 
 

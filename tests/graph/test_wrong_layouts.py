@@ -42,5 +42,7 @@ def test_wrong_layouts(name: str, given: Any, error: type[Exception], words: str
 def test_values_are_in_sets_too() -> None:
     rows = {name: [set(row) for row in RIGHT[name]] for name in ("takes", "reads", "makes")}
     assert assign_layouts(**{**RIGHT, **rows, "kept": {4}}) == assign_layouts(**RIGHT)
-    with pytest.raises(TypeError, match=r"^\[assign_layouts\] wanted: expected a sequence, got {0}"):
+    with pytest.raises(
+        TypeError, match=r"^\[assign_layouts\] wanted: expected a sequence, got \{0\}"
+    ):
         assign_layouts(**{**RIGHT, "wanted": {0}})

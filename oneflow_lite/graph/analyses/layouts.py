@@ -7,7 +7,6 @@ import numpy as np
 
 STAYS = -1
 Rows = Sequence[Collection[int]]
-_IN_ORDER = (Sequence, np.ndarray)
 
 
 def assign_layouts(
@@ -99,9 +98,10 @@ def _check_items(
     given: Any,
     kind: type,
     count: int | None = None,
-    kinds: tuple[type, ...] = _IN_ORDER,
+    may_be_set: bool = False,
 ) -> None:
-    if isinstance(given, str) or not isinstance(given, kinds):
+    is_row = isinstance(given, Sequence | np.ndarray) or (may_be_set and isinstance(given, Set))
+    if isinstance(given, str) or not is_row:
         raise TypeError(f"[assign_layouts] {name}: expected a sequence, got {given!r}")
     if count is not None and len(given) != count:
         raise ValueError(f"[assign_layouts] {name}: expected {count} items, got {len(given)}")
@@ -112,7 +112,7 @@ def _check_items(
 
 
 def _check_values(name: str, given: Any, count: int) -> None:
-    _check_items(name, given, int, kinds=(*_IN_ORDER, Set))
+    _check_items(name, given, int, may_be_set=True)
     for value in given:
         if not 0 <= value < count:
             raise IndexError(f"[assign_layouts] {name}: value {value}, expected 0 to {count - 1}")

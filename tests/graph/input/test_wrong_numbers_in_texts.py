@@ -68,6 +68,8 @@ def test_calls(call: str) -> None:
     ("line", "words"),
     [
         ("%0: i8[2] cpu = constant [300, 1]", "300 out of bounds for int8"),
+        ("%0: i8[2] cpu = constant [1.5, 1]", "expected a number of int8, got 1.5"),
+        ("%0: f16[2] cpu = constant [inf, 1e10]", "10000000000.0 is out of bounds of float16"),
         ("%0: i64[1] cpu = constant [99999999999999999999999]", "too large"),
         ("@0 = philox 9223372036854775808", "expected how many counters, an integer of 64 bits"),
         ("@0 = philox 2.5", "expected how many counters, an integer of 64 bits, got 2.5"),
@@ -84,6 +86,27 @@ def test_a_number_that_no_operand_can_be_is_an_error_of_verify() -> None:
     program = Program.parse(text.replace("N", "1" * 400))
     with pytest.raises(ValueError, match=r"^\[add\] \(a.py:4\) cannot be made again"):
         program.verify()
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "f16(inf)",
+        "f16(6e-08)",
+        "f32(1e-45)",
+        "f32(-nan)",
+        "f16(-0.0)",
+        "c64((-inf-0.0j))",
+        "i8(-128)",
+    ],
+)
+def test_numbers_of_a_dtype_that_fit(number: str) -> None:
+    dtype = number.partition("(")[0]
+    text = f"program f\n%0: {dtype}[2] cpu = parameter x\n%1: {dtype}[2] cpu = add(%0, {number})\n"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        program = Program.parse(f"{text}return %1\n")
+    assert number in str(program)
 
 
 @pytest.mark.parametrize("number", ["1e-05", "-2.5e+30", ".5", "2.", "(1.5-2j)", "-nan"])
