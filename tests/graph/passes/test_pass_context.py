@@ -203,7 +203,7 @@ def test_settings_are_registered_with_a_type() -> None:
 
 
 def test_wrong_arguments_of_a_context() -> None:
-    with pytest.raises(TypeError, match="opt_level: expected an integer, got str"):
+    with pytest.raises(TypeError, match="opt_level: expected an integer, got '3'"):
         PassContext(opt_level="3")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="disabled_pass: expected a list of names"):
         PassContext(disabled_pass="FuseOps")
