@@ -428,13 +428,9 @@ PyObject* where_of(PyObject* condition, PyObject* x, PyObject* y) {
   const Tensor& mask = require_tensor(condition, "where");
   const Tensor bits =
       mask.dtype == DType::b1 ? mask : cast_like(issuer(), mask, DType::b1, "where");
-  PyObject* values[2] = {x, y};
-  Reference extents[2];
-  for (int k = 0; k < 2; ++k) {
-    if (!is_unknown_extent(values[k])) continue;
-    extents[k] = extent_of_where(values[k], values[1 - k], bits);
-    values[k] = extents[k].get();
-  }
+  if (is_unknown_extent(x)) return where_of(condition, extent_of_where(x, y, bits).get(), y);
+  if (is_unknown_extent(y)) return where_of(condition, x, extent_of_where(y, x, bits).get());
+  PyObject* const values[2] = {x, y};
   ops::TypeCode codes[2];
   Tensor held[2];
   Input inputs[3];
