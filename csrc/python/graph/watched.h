@@ -8,8 +8,8 @@
 
 namespace ofl::python {
 
-/// What stands somewhere. A plain value does not lead to a tensor: a number, a text, a class, None,
-/// nothing at all, or a small container of such values.
+/// What stands somewhere. A plain value leads neither to a tensor nor to a function, as far as a
+/// short look at what it refers to tells: a number, a text, a class, None, or nothing at all.
 enum class Sort : int8_t { plain, tensor, holder };
 
 /// The items of a list, tuple, deque or dict that are not plain, in order.
@@ -17,9 +17,6 @@ struct Contents {
   bool is_mapping;
   std::vector<Sort> sorts;  // of a sequence also of the plain ones before the last of them
   std::vector<Held> keys;   // of a mapping
-  // Of many items, those that were looked at before are not looked at again.
-  mutable const void* seen = nullptr;
-  mutable Py_ssize_t seen_size = 0;
 };
 
 /// A way from a holder, through an attribute, an item, a variable of a closure or a global, to what
@@ -29,14 +26,15 @@ struct Step {
 
   Kind kind;
   Held key;
-  std::vector<Held> same;  // at most one: what must be there
+  std::vector<Held> same;      // at most one: what must be there
+  std::vector<Held> function;  // of a method its object and its function, held weakly
   std::optional<Sort> sort;
   std::optional<Contents> contents;
   std::vector<Step> steps;
 };
 
-/// Adds a row ((step, ...), what, x), whose steps are (kind, key): "same" and an object, "sort" and
-/// its number, or "contents" as contents_of() gives them.
+/// Adds a row ((step, ...), what, x), whose steps are (kind, key): "same" and an object, "function"
+/// as function_of() gives it, "sort" and its number, or "contents" as contents_of() gives them.
 void add_watch(std::vector<Step>& steps, PyObject* row);
 /// Whether the steps from `found` on, and so what `step` itself leads to, are as they were.
 bool is_there(const Step& step, PyObject* found);

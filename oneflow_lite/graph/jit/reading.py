@@ -1,7 +1,7 @@
 """Places that a function reads by name, where tensors or functions may be put later.
 
                     what is watched there
-None, a number      no tensor, and nothing that may hold one, is put there
+None, a number      no tensor, no function, and nothing that leads to one, is put there
 a function          it is the same one, but for methods of classes
 a tensor, an object it is none of the other kinds
 a container         its items are of the same kinds; plain ones may come and go
@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import pairwise
+from itertools import islice, pairwise
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -27,37 +27,26 @@ from oneflow_lite.graph.jit.steps import (
     Members,
     NamedStep,
     Step,
+    attribute,
+    is_a,
     is_of_a_library,
     is_of_the_user,
     may_hold,
     named_steps,
     steps_from,
+    written,
 )
 from oneflow_lite.graph.jit.watch import PLAIN, Watch
 from oneflow_lite.graph.trees import has_fields
 
-_MOST_OBJECTS = 2_000
+_MOST_STEPS = 2_000
 _MOST_PLACES = 500
+_MOST_VISITS = 10_000  # of items, and of what they refer to, at each call
 _CONTAINERS = (list, tuple, deque, dict)
 _VARIABLES = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_CLOSURE")
 _ADDS = ("append", "appendleft", "extend", "insert", "add", "update")
 _ALL_ARE_READ = (Call, MethodType, partial, KnownCalls, property)
 _STRUCTURE = ("__class__", "__wrapped__")
-# Methods that make an object or tell of it: what they read need not be what the function reads.
-_NOT_RUN = {
-    *(
-        "__init__",
-        "__new__",
-        "__post_init__",
-        "__init_subclass__",
-        "__del__",
-        "__repr__",
-        "__str__",
-    ),
-    *("__setattr__", "__delattr__", "__getstate__", "__setstate__", "__reduce__", "__len__"),
-    *("__eq__", "__hash__", "__bool__", "__enter__", "__exit__"),
-}
-
 
 @dataclass(frozen=True)
 class Names:
@@ -119,6 +108,7 @@ class _Places:
         self._known = known
         self._names: set[str] = set()
         self._asked: set[str] = set()
+        self._visits = 0
 
     def found(self) -> list[Watch]:
         """Walk until no function in reach brings new names."""
@@ -129,92 +119,107 @@ class _Places:
                 return found[:_MOST_PLACES]
 
     def _walk(self) -> Iterator[Watch]:
+        self._visits = 0
         seen: set[Any] = {id(self._call)}  # objects, and globals
         ways = [_Way("", (), self._call, True)]
+        steps_left = _MOST_STEPS
         members: Members = {}
         for way in ways:  # which grows
             self._note_names(way.x)
-            for name, step in self._steps(way.x, members):
+            for name, step in islice(self._steps(way.x, members), steps_left):
+                steps_left -= 1
                 if step.kind == "global":
                     if (id(way.x.__globals__), step.key) in seen:
                         continue
                     seen.add((id(way.x.__globals__), step.key))
                 x = step(way.x)
                 text = way.text + name if way.text else name.lstrip(".")
-                is_given = way.is_given and (isinstance(x, _CONTAINERS) or has_fields(x))
+                is_given = way.is_given and (is_a(x, *_CONTAINERS) or has_fields(x))
                 next_way = _Way(text, (*way.steps, step), x, is_given)
                 if not way.is_given:
                     yield from self._watch(way.x, next_way)
-                leads_on = x is not MISSING and not isinstance(x, Tensor) and may_hold(x)
-                if leads_on and id(x) not in seen and len(seen) < _MOST_OBJECTS:
+                leads_on = x is not MISSING and not is_a(x, Tensor) and may_hold(x)
+                if leads_on and id(x) not in seen:
                     seen.add(id(x))
                     ways.append(next_way)
 
     def _note_names(self, x: Any) -> None:
-        if isinstance(x, FunctionType) and not is_of_a_library(x.__module__):
+        if is_a(x, FunctionType) and not is_of_a_library(x.__module__):
             names = names_read_in(x.__code__)
             self._names |= names.attributes
             self._asked |= names.asked
 
     def _steps(self, holder: Any, members: Members) -> Iterator[NamedStep]:
-        if isinstance(holder, FunctionType):
+        if is_a(holder, FunctionType):
             yield from _steps_of_function(holder, self._names)
             return
-        contents = _C.contents_of(holder)
-        if contents is not None:
-            yield from _steps_to_items(*contents)
-        for name, step in steps_from(holder, with_items=contents is None):
-            is_structure = isinstance(holder, _ALL_ARE_READ) or step.key in _STRUCTURE
+        found = _C.contents_of(holder)
+        if found is not None:
+            yield from _steps_to_items(*found[0])
+        for name, step in steps_from(holder, with_items=found is None):
+            is_structure = is_a(holder, *_ALL_ARE_READ) or _is_structure(step)
             if step.kind != "attribute" or is_structure or step.key in self._names:
                 yield name, step
-        names = self._names - _NOT_RUN
-        for name, step in named_steps(holder, names, True, members):
-            if step.key not in _NOT_RUN:
+        for name, step in named_steps(holder, self._names, True, members):
+            if not _is_special(step.key) or step.key == "__call__":
                 yield name, step
         if _may_lack(holder):
             for name in sorted(self._asked):
-                if getattr(holder, name, MISSING) is MISSING:
-                    yield f".{name}", Step("attribute", name)
+                step = Step("attribute", name)
+                if step(holder) is MISSING:
+                    yield f".{name}", step
 
     def _watch(self, holder: Any, way: _Way) -> Iterator[Watch]:
         """Return what is to be watched at the end of a way."""
         x, step = way.x, way.steps[-1]
-        if id(x) in self._known or isinstance(x, type | ModuleType) or not _is_place(holder, step):
+        if id(x) in self._known or is_a(x, type, ModuleType) or not _is_place(holder, step):
             return
-        sort = PLAIN if x is MISSING else _C.sort_of(x)
         is_code = callable(x) and not is_of_the_user(type(x))
-        if is_code and not isinstance(x, Tensor):
-            if not isinstance(holder, type):
-                yield Watch(way.text, way.steps, "same", x)
+        if is_code and not is_a(x, Tensor):
+            if not is_a(holder, type):
+                yield Watch(way.text, way.steps, "function", _C.function_of(x))
             return
-        contents = _C.contents_of(x)
-        if contents is not None:
-            yield Watch(way.text, way.steps, "contents", contents)
+        found = _C.contents_of(x)
+        if found is not None:
+            contents, visits = found
+            self._visits += visits
+            if self._visits <= _MOST_VISITS:
+                yield Watch(way.text, way.steps, "contents", contents)
         elif step.kind != "item":  # which the container tells of
+            sort = PLAIN if x is MISSING else _C.sort_of(x)
             yield Watch(way.text, way.steps, "sort", sort)
 
 
 def _is_place(holder: Any, step: Step) -> bool:
     """Tell whether something else may be put there."""
-    if isinstance(holder, FunctionType):
+    if is_a(holder, FunctionType):
         return not is_of_a_library(holder.__module__)
-    is_of_ours = is_of_a_library(type(holder).__module__) and hasattr(holder, "__wrapped__")
-    return not (is_of_ours or isinstance(holder, _ALL_ARE_READ) or step.key in _STRUCTURE)
+    is_of_ours = is_of_a_library(type(holder).__module__) and bool(attribute(holder, "__wrapped__"))
+    return not (is_of_ours or is_a(holder, *_ALL_ARE_READ) or _is_structure(step))
+
+
+def _is_structure(step: Step) -> bool:
+    return step.kind == "attribute" and step.key in _STRUCTURE
+
+
+def _is_special(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
 
 
 def _may_lack(holder: Any) -> bool:
     """Tell whether a missing attribute may be set, and no code of the holder's makes it."""
-    if not type(holder).__dictoffset__ or hasattr(type(holder), "__getattr__"):
+    kind = type(holder)
+    if not kind.__dictoffset__ or attribute(kind, "__getattr__", MISSING) is not MISSING:
         return False
-    return not (isinstance(holder, ModuleType) and "__getattr__" in vars(holder))
+    return not (is_a(holder, ModuleType) and attribute(holder, "__getattr__") is not None)
 
 
-def _steps_to_items(kind: str, items: tuple[Any, ...]) -> Iterator[NamedStep]:
+def _steps_to_items(keys: tuple[Any, ...] | None, sorts: bytes) -> Iterator[NamedStep]:
     """Return the steps to the items that are not plain."""
-    found = items if kind == "mapping" else enumerate(items)
-    for key, sort in found:
+    found = range(len(sorts)) if keys is None else keys
+    for key, sort in zip(found, sorts, strict=True):
         if sort != PLAIN:
-            yield f"[{key!r}]", Step("item", key)
+            yield f"[{written(key)}]", Step("item", key)
 
 
 def _steps_of_function(function: FunctionType, names: set[str]) -> Iterator[NamedStep]:

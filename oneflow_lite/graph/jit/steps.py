@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from types import (
-    CellType,
     CodeType,
     FunctionType,
     MappingProxyType,
@@ -26,12 +25,14 @@ from types import (
 )
 from typing import Any
 
+from oneflow_lite import _C
 from oneflow_lite._C import KnownCalls
 from oneflow_lite.graph.trees import IS_MADE_BY_PYTHON
 
 MISSING = object()
 _LIBRARIES = {*sys.stdlib_module_names, "numpy", "oneflow_lite"} - {"__main__"}
 _CODE = (FunctionType, staticmethod, classmethod, property, cached_property, KnownCalls)
+_PLAIN_KEYS = (str, bytes, int, float, bool, type(None))
 _NO_HOLDERS = (str, bytes, int, float, complex, CodeType, type(None))
 
 
@@ -43,19 +44,8 @@ class Step:
     key: Any
 
     def __call__(self, holder: Any) -> Any:
-        """Return what is there, or MISSING."""
-        if self.kind == "attribute":
-            return getattr(holder, self.key, MISSING)
-        try:
-            if self.kind == "global":
-                return holder.__globals__.get(self.key, MISSING)
-            if self.kind == "item":
-                return holder[self.key]
-            cell: CellType = holder.__closure__[self.key]
-            return cell.cell_contents
-        # ValueError: the cell is empty. The last two: the holder is of another kind now.
-        except (KeyError, IndexError, ValueError, TypeError, AttributeError):
-            return MISSING
+        """Return what is there, or MISSING. No code of the holder's runs."""
+        return _C.taken(self.kind, self.key, holder, MISSING)
 
 
 NamedStep = tuple[str, Step]  # how it is written
@@ -71,35 +61,52 @@ class Call:
     kwargs: dict[str, Any]
 
 
+def is_a(x: Any, *kinds: type) -> bool:
+    """Tell whether an object is of one of these classes. Its ``__class__`` may be code: it is not
+    asked.
+    """
+    return issubclass(type(x), kinds)
+
+
+def attribute(holder: Any, name: str, default: Any = None) -> Any:
+    """Return what an object or its class has under a name, or the default; no code of theirs runs."""
+    return _C.taken("attribute", name, holder, default)
+
+
+def written(key: Any) -> str:
+    """Return the text of a key of a dict: of an object of another class, only that."""
+    return repr(key) if type(key) in _PLAIN_KEYS else type(key).__name__
+
+
 def may_hold(x: Any) -> bool:
     """Return whether steps may lead on from an object."""
-    if isinstance(x, ModuleType):
-        return not is_of_a_library(x.__name__)
-    if isinstance(x, type):
+    if is_a(x, ModuleType):
+        return not is_of_a_library(attribute(x, "__name__"))
+    if is_a(x, type):
         return is_of_the_user(x)
-    return not isinstance(x, _NO_HOLDERS)
+    return not is_a(x, *_NO_HOLDERS)
 
 
 def steps_from(holder: Any, with_items: bool = True) -> Iterator[NamedStep]:
     """Return the steps that lead on from an object, whatever the code names."""
-    if isinstance(holder, Call):
+    if is_a(holder, Call):
         yield "", Step("attribute", "function")
         yield "args", Step("attribute", "args")
         yield "kwargs", Step("attribute", "kwargs")
-    elif isinstance(holder, FunctionType):
+    elif is_a(holder, FunctionType):
         yield from _steps_of_function(holder)
-    elif isinstance(holder, MethodType):
+    elif is_a(holder, MethodType):
         yield ".self", Step("attribute", "__self__")
         yield "", Step("attribute", "__func__")
-    elif isinstance(holder, partial):
+    elif is_a(holder, partial):
         yield "", Step("attribute", "func")
         yield ".args", Step("attribute", "args")
         yield ".keywords", Step("attribute", "keywords")
-    elif isinstance(holder, KnownCalls):  # not its programs
+    elif is_a(holder, KnownCalls):  # not its programs
         yield "", Step("attribute", "__wrapped__")
-    elif isinstance(holder, property):
+    elif is_a(holder, property):
         yield "", Step("attribute", "fget")
-    elif not isinstance(holder, ModuleType | type):
+    elif not is_a(holder, ModuleType, type):
         if with_items:
             yield from _items(holder)
         yield from _attributes(holder)
@@ -119,11 +126,11 @@ def named_steps(
     members
         those of the classes that were asked for before.
     """
-    if isinstance(holder, ModuleType):
+    if is_a(holder, ModuleType):
         for name in sorted(names & holder.__dict__.keys()):
             yield f".{name}", Step("attribute", name)
         return
-    is_class = isinstance(holder, type)
+    is_class = is_a(holder, type)
     for kind in (holder if is_class else type(holder)).__mro__:
         if kind not in members:
             members[kind] = _members(kind)
@@ -138,9 +145,9 @@ def _members(kind: type) -> list[tuple[str, bool]]:
     if not is_of_the_user(kind):
         return []
     return [
-        (name, isinstance(x, _CODE))
+        (name, is_a(x, *_CODE))
         for name, x in list(vars(kind).items())
-        if isinstance(x, _CODE) or not hasattr(type(x), "__get__")
+        if is_a(x, *_CODE) or attribute(type(x), "__get__") is None
     ]
 
 
@@ -169,21 +176,23 @@ def is_of_the_user(kind: type) -> bool:
 
 
 def _items(holder: Any) -> Iterator[NamedStep]:
-    if isinstance(holder, dict | MappingProxyType):
-        for key in list(holder):
-            yield f"[{key!r}]", Step("item", key)
-    elif isinstance(holder, list | tuple | deque):
-        for i in range(len(holder)):
-            yield f"[{i}]", Step("item", i)
+    if is_a(holder, dict, MappingProxyType):
+        for key in list(dict.keys(holder) if is_a(holder, dict) else holder):
+            yield f"[{written(key)}]", Step("item", key)
+    for kind in (list, tuple, deque):
+        if is_a(holder, kind):
+            for i in range(kind.__len__(holder)):
+                yield f"[{i}]", Step("item", i)
 
 
 def _attributes(holder: Any) -> Iterator[NamedStep]:
     """Return the steps to an object's own attributes, and to its class."""
-    for name in list(getattr(holder, "__dict__", ())):
+    own = attribute(holder, "__dict__")
+    for name in list(own) if type(own) is dict else ():
         yield f".{name}", Step("attribute", name)
     for kind in type(holder).__mro__:
         for name, slot in list(vars(kind).items()) if "__slots__" in vars(kind) else ():
-            if isinstance(slot, MemberDescriptorType):
+            if is_a(slot, MemberDescriptorType):
                 yield f".{name}", Step("attribute", name)
     if is_of_the_user(type(holder)):
         yield "", Step("attribute", "__class__")

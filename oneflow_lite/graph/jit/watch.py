@@ -15,13 +15,14 @@ class Watch:
     """What was somewhere, and the steps that lead there from a call.
 
     "same"      this object
-    "sort"      a plain value or nothing, a tensor, or an object that may hold some
+    "function"  this one, which is held weakly; a method that is made anew is the same one
+    "sort"      a plain value or nothing, a tensor, or an object that leads to one or to a function
     "contents"  a container, with items of these sorts
     """
 
     text: str
     steps: tuple[Step, ...]
-    what: Literal["same", "sort", "contents"]
+    what: Literal["same", "function", "sort", "contents"]
     x: Any
     is_captured: bool = False
 
@@ -33,10 +34,7 @@ class Watch:
             found = step(found)
             if found is MISSING:
                 return place == last and self.what == "sort" and self.x == PLAIN
-        if self.what == "same":
-            return found is self.x
-        sort = _C.sort_of if self.what == "sort" else _C.contents_of
-        return bool(sort(found) == self.x)
+        return _C.is_as_seen(self.what, self.x, found)
 
     def change(self) -> str:
         """Return what is said where it is not there any more."""
@@ -44,6 +42,6 @@ class Watch:
             return "has other items"
         if self.is_captured:
             return f"is another {'tensor' if isinstance(self.x, Tensor) else 'generator'}"
-        if self.what == "same":
+        if self.what == "function":
             return "is another function"
         return "is of another kind"

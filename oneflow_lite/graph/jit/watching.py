@@ -18,6 +18,7 @@ from oneflow_lite.graph.jit.steps import (
     Members,
     NamedStep,
     Step,
+    is_a,
     may_hold,
     named_steps,
     names_in,
@@ -88,7 +89,7 @@ class _Walk:
             while walked < len(self._ways):
                 way = self._ways[walked]
                 walked += 1
-                if isinstance(way[2], FunctionType):
+                if is_a(way[2], FunctionType):
                     self._names |= names_in(way[2].__code__)
                 yield from self._beyond(way, steps_from(way[2]))
             if not looked_at:
@@ -105,7 +106,7 @@ class _Walk:
         for name, step in steps:
             x = step(holder)
             next_way = (_joined(text, name), (*before, step), x)
-            if isinstance(x, Tensor) or id(x) in self._generators:
+            if is_a(x, Tensor) or id(x) in self._generators:
                 yield next_way
             elif id(x) not in self._seen and len(self._seen) < self._most and may_hold(x):
                 self._seen.add(id(x))
