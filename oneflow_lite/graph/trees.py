@@ -114,8 +114,11 @@ def has_fields(x: Any) -> bool:
 
 
 def holds_any(x: Any, kinds: tuple[type, ...]) -> bool:
-    """Tell whether a leaf is a container of another class, with one of these in it."""
-    if not isinstance(x, dict | list | tuple | deque):
+    """Tell whether a leaf is a container of another class, with one of these in it.
+
+    What counts by its identity is none: a model that is derived from dict.
+    """
+    if not isinstance(x, dict | list | tuple | deque) or type(x).__hash__ is object.__hash__:
         return False
     return any(isinstance(item, kinds) for item in (x.values() if isinstance(x, dict) else x))
 

@@ -45,6 +45,7 @@ from oneflow_lite.graph.jit.options import Options
 from oneflow_lite.graph.jit.reasons import reason_of
 from oneflow_lite.graph.jit.report import Report
 from oneflow_lite.graph.jit.steps import Call
+from oneflow_lite.graph.jit.vain import Vain
 from oneflow_lite.graph.jit.watching import watches
 from oneflow_lite.graph.program import Program
 from oneflow_lite.graph.sites import at, user_site
@@ -79,6 +80,7 @@ class Jitted(_C.KnownCalls):
         self._statics: OrderedDict[Any, StaticNumbers] = OrderedDict()  # by the key without them
         self._shared: OrderedDict[Any, tuple[Tensor, ...]] = OrderedDict()  # captures, by the key
         self._bound: OrderedDict[int, Jitted] = OrderedDict()
+        self._vain = Vain()
         self._owner: Any = None  # of a method
         self._kept_as = f"{self._name} of jit {next(_numbers)}"  # among an object's attributes
         self._lock = threading.RLock()  # guards all that changes; one thread traces, others wait
@@ -241,7 +243,7 @@ class Jitted(_C.KnownCalls):
             except TypeError:
                 refuse_unhashable(self._name, args, kwargs, self._static, self._parameters)
                 raise
-            reason = None
+            reason = gone = None
             call = Call(self._function, args, kwargs)
             if entry is not None:
                 gone = next((x for x in entry.watched if not x.is_there(call)), None)
@@ -249,7 +251,10 @@ class Jitted(_C.KnownCalls):
                     self._note_known(key, entry, brought, call)
                     return entry, brought
                 reason = f"{self._parameters.path(gone.text)} {gone.change()}{at(user_site())}"
-            return self._traced(key, call, brought, reason), brought
+            made = self._traced(key, call, brought, reason)
+            if entry is not None and gone is not None:
+                self._vain.note(gone, entry, made)
+            return made, brought
 
     def _note_known(self, key: Part, entry: Entry, brought: Brought, call: Call) -> None:
         """Let the base class find calls of this kind from now on, where that is all they need."""
@@ -324,7 +329,8 @@ class Jitted(_C.KnownCalls):
         captures += entry.shared
         used = generators(recorded.program.main)
         also_places = not self._options.freeze
-        entry.watched = watches(call, captures, brought.tensors, used, also_places)
+        found = watches(call, captures, brought.tensors, used, also_places)
+        entry.watched = self._vain.without(found)
         if self._donated:
             self._add_donated(entry, call, brought)
         self._note_trace(reason or self._why(parts))

@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import is_dataclass
 from enum import Enum
-from io import IOBase
 from typing import Any
 
 import numpy as np
@@ -257,11 +256,13 @@ def refused_array(
 def refuse_iterators(name: str, parts: dict[str, Part], parameters: Parameters) -> None:
     """Raise TraceError where an argument of a call is used up by it: the next one traces nothing.
 
-    Files are passed as they are.
+    Those of other classes are passed as they are: files, and models that are iterators, too.
     """
     for path, part in parts.items():
         kind = part[0]
-        if isinstance(kind, type) and issubclass(kind, Iterator) and not issubclass(kind, IOBase):
+        if not isinstance(kind, type) or kind.__module__ not in ("builtins", "itertools"):
+            continue
+        if issubclass(kind, Iterator):
             raise TraceError(
                 f"[jit] {name}: {parameters.path(path)} is a {kind.__name__}, which a call uses "
                 "up: only the trace would do so, and later calls would repeat it. Pass a list or "
