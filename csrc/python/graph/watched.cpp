@@ -270,6 +270,8 @@ bool runs_code(PyObject* of_class) {
 Reference attribute_or_nothing(PyObject* holder, PyObject* key) {
   if (PyType_Check(holder)) {
     if (runs_code(_PyType_Lookup(Py_TYPE(holder), key))) return Reference();
+    PyObject* const found = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(holder), key);
+    if (runs_code(found)) return Reference(Py_NewRef(found));
     return or_nothing(PyType_Type.tp_getattro(holder, key));
   }
   PyObject* const of_class = _PyType_Lookup(Py_TYPE(holder), key);

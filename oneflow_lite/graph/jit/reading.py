@@ -48,6 +48,7 @@ _ADDS = ("append", "appendleft", "extend", "insert", "add", "update")
 _ALL_ARE_READ = (Call, MethodType, partial, KnownCalls, property)
 _STRUCTURE = ("__class__", "__wrapped__")
 
+
 @dataclass(frozen=True)
 class Names:
     """What a function's code loads by name."""

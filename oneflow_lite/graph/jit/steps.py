@@ -32,7 +32,7 @@ from oneflow_lite.graph.trees import IS_MADE_BY_PYTHON
 MISSING = object()
 _LIBRARIES = {*sys.stdlib_module_names, "numpy", "oneflow_lite"} - {"__main__"}
 _CODE = (FunctionType, staticmethod, classmethod, property, cached_property, KnownCalls)
-_PLAIN_KEYS = (str, bytes, int, float, bool, type(None))
+_PLAIN = (str, bytes, int, float, bool, type(None))
 _NO_HOLDERS = (str, bytes, int, float, complex, CodeType, type(None))
 
 
@@ -69,13 +69,13 @@ def is_a(x: Any, *kinds: type) -> bool:
 
 
 def attribute(holder: Any, name: str, default: Any = None) -> Any:
-    """Return what an object or its class has under a name, or the default; no code of theirs runs."""
+    """Return an attribute of an object or its class, or the default. No code of theirs runs."""
     return _C.taken("attribute", name, holder, default)
 
 
 def written(key: Any) -> str:
     """Return the text of a key of a dict: of an object of another class, only that."""
-    return repr(key) if type(key) in _PLAIN_KEYS else type(key).__name__
+    return repr(key) if type(key) in _PLAIN else type(key).__name__
 
 
 def may_hold(x: Any) -> bool:
@@ -176,13 +176,20 @@ def is_of_the_user(kind: type) -> bool:
 
 
 def _items(holder: Any) -> Iterator[NamedStep]:
-    if is_a(holder, dict, MappingProxyType):
-        for key in list(dict.keys(holder) if is_a(holder, dict) else holder):
+    """Return the steps to a container's items, without numbers and texts."""
+    if is_a(holder, MappingProxyType):
+        for key in list(holder):
             yield f"[{written(key)}]", Step("item", key)
+    elif is_a(holder, dict):
+        # No list of pairs: while they are made, the garbage collector may change the dict.
+        for key, x in zip(list(dict.keys(holder)), list(dict.values(holder)), strict=False):
+            if type(x) not in _PLAIN:
+                yield f"[{written(key)}]", Step("item", key)
     for kind in (list, tuple, deque):
         if is_a(holder, kind):
-            for i in range(kind.__len__(holder)):
-                yield f"[{i}]", Step("item", i)
+            for i, x in enumerate(list(kind.__iter__(holder))):
+                if type(x) not in _PLAIN:
+                    yield f"[{i}]", Step("item", i)
 
 
 def _attributes(holder: Any) -> Iterator[NamedStep]:

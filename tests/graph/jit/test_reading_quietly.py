@@ -1,4 +1,4 @@
-"""What jit looks at beside a function: it runs no code of the program's that eager would not run."""
+"""jit looks at what stands beside a function, and runs no code of it that eager would not run."""
 
 import gc
 import weakref
@@ -39,8 +39,13 @@ class Meta(type):
     __getattr__ = refuse
 
 
+class Field:
+    __get__ = refuse
+
+
 class Named(metaclass=Meta):
     w = None
+    device = Field()
 
 
 class Device(Space):
@@ -111,7 +116,7 @@ def test_a_dict_that_the_collector_changes() -> None:
     try:
         for size in range(200, 2_000, 20):
             named = {Space(): Space(w=w) for _ in range(size)}
-            run = flow.jit(lambda x, named=named: x if named is None else x + 1)  # noqa: B008
+            run = flow.jit(lambda x, named=named: x if named is None else x + 1)
             gc.collect()
             Cyclic(named)
             gc.set_threshold(size % 97 + 1)
