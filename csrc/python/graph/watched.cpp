@@ -1,6 +1,7 @@
 #include "python/graph/watched.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "python/arguments.h"
@@ -265,6 +266,19 @@ bool runs_code(PyObject* of_class) {
            Py_IS_TYPE(of_class, &PyStaticMethod_Type) || Py_IS_TYPE(of_class, &PyClassMethod_Type));
 }
 
+/// Whether C code finds the attributes of the type's objects in another way than usual: of
+/// threading.local, and of proxies.
+bool has_own_way(PyTypeObject* type) {
+  static PyObject* const names[] = {PyUnicode_InternFromString("__getattr__"),
+                                    PyUnicode_InternFromString("__getattribute__")};
+  if (type->tp_getattro == PyObject_GenericGetAttr) return false;
+  if (PyType_IsSubtype(type, &PyModule_Type)) return false;
+  return std::none_of(std::begin(names), std::end(names), [&](PyObject* name) {
+    PyObject* const found = _PyType_Lookup(type, name);
+    return found && PyFunction_Check(found);
+  });
+}
+
 /// What stands in an object's __dict__, its slots or its classes, without a call of their code:
 /// properties and __getattr__ are passed over.
 Reference attribute_or_nothing(PyObject* holder, PyObject* key) {
@@ -275,6 +289,7 @@ Reference attribute_or_nothing(PyObject* holder, PyObject* key) {
     return or_nothing(PyType_Type.tp_getattro(holder, key));
   }
   PyObject* const of_class = _PyType_Lookup(Py_TYPE(holder), key);
+  if (has_own_way(Py_TYPE(holder))) return or_nothing(PyObject_GetAttr(holder, key));
   if (!runs_code(of_class)) {
     return or_nothing(_PyObject_GenericGetAttrWithDict(holder, key, nullptr, 1));
   }
@@ -389,6 +404,7 @@ int visit_step(const Step& step, visitproc visit, void* arg) {
 }
 
 void init_watched(PyObject* module) {
+  is_deque(Py_None);  // which imports: a walk over items may not
   static PyMethodDef functions[] = {positional<call_sort_of, 1>("sort_of"),
                                     positional<call_contents_of, 1>("contents_of"),
                                     positional<call_function_of, 1>("function_of"),

@@ -1,6 +1,7 @@
 """jit looks at what stands beside a function, and runs no code of it that eager would not run."""
 
 import gc
+import threading
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 import oneflow_lite as flow
+from oneflow_lite import _C
 
 
 def w(value: float = 1.0) -> Any:
@@ -112,18 +114,41 @@ def test_a_dict_that_the_collector_changes() -> None:
         def __del__(self) -> None:
             self.named.clear()
 
-    threshold = gc.get_threshold()
-    try:
-        for size in range(200, 2_000, 20):
-            named = {Space(): Space(w=w) for _ in range(size)}
-            run = flow.jit(lambda x, named=named: x if named is None else x + 1)
-            gc.collect()
-            Cyclic(named)
-            gc.set_threshold(size % 97 + 1)
-            assert run(w()).tolist() == [2, 2]
-            gc.set_threshold(*threshold)
-    finally:
-        gc.set_threshold(*threshold)
+    for _ in range(50):
+        named = {Space(): Space(w=w) for _ in range(5_000)}
+        gc.collect()
+        Cyclic(named)
+        _C.contents_of(named)
+        run = flow.jit(lambda x, named=named: x if named is None else x + 1)
+        Cyclic(named)
+        assert run(w()).tolist() == [2, 2]
+
+
+class Computed:
+    """Its attributes are in another object, as a program's own code has it."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.space, name)
+
+
+HOLDERS: dict[str, Callable[[Space], Any]] = {
+    "local": lambda space: threading.local(),
+    "proxy": weakref.proxy,
+    "computed": Computed,
+}
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+def test_tensors_in_objects_with_attributes_of_their_own(name: str) -> None:
+    space = Space()
+    held = HOLDERS[name](space)
+    run = flow.jit(lambda x: x * held.w)
+    for value in (2, 3, 4):
+        (held if name == "local" else space).w = w(value)
+        assert [run(w()).tolist() for _ in range(3)] == [[value] * 2] * 3
 
 
 def test_functions_are_held_weakly() -> None:
