@@ -485,6 +485,7 @@ class Jitted(_C.KnownCalls):
             self._entries.clear()
             self._statics.clear()
             self._shared.clear()
+            self._vain = Vain()
             self._forget_calls()
 
 

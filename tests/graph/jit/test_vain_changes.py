@@ -112,6 +112,19 @@ def test_a_place_that_changes_in_vain_is_given_up() -> None:
     assert traces(space, lambda k: setattr(space, "log", lambda: k)) == 4
 
 
+def test_a_place_is_watched_again_once_the_programs_are_forgotten() -> None:
+    space = Space(log=None, w=w())
+    run = flow.jit(lambda x: x * space.w if space.log is None else space.w * space.log(x))
+    for k in range(8):
+        run(w())
+        space.log = lambda x, k=k: x
+    assert run.report()["traces"] < 8
+    run.clear()
+    run(w())
+    space.log = lambda x: x * 7
+    assert run(w()).tolist() == [7, 7]
+
+
 def test_a_function_that_changes_the_program_is_watched_on() -> None:
     space = Space()
     run = flow.jit(lambda x: space.act(x))
