@@ -53,7 +53,9 @@ class Look {
 
   static bool leads_on(PyObject* x) {
     if (!PyObject_IS_GC(x)) return false;
-    const bool is_object = PyType_HasFeature(Py_TYPE(x), Py_TPFLAGS_HEAPTYPE);
+    const PyTypeObject* const type = Py_TYPE(x);
+    // Of a class of the program, or a SimpleNamespace or an exception, say.
+    const bool is_object = type->tp_flags & Py_TPFLAGS_HEAPTYPE || type->tp_dictoffset != 0;
     return is_object || is_array(x) || PyDict_Check(x) || is_deque(x);
   }
 
@@ -154,7 +156,9 @@ bool is_held(PyObject* held, PyObject* x) {
   if (PyCFunction_Check(held) && PyCFunction_Check(x)) {
     return PyObject_RichCompareBool(held, x, Py_EQ) == 1;
   }
-  return (PyWeakref_Check(held) ? PyWeakref_GET_OBJECT(held) : held) == x;
+  if (held == x) return true;
+  // What a dead reference gives is None, which may stand there instead.
+  return PyWeakref_Check(held) && x != Py_None && PyWeakref_GET_OBJECT(held) == x;
 }
 
 bool is_function(const std::vector<Held>& known, PyObject* x) {
@@ -303,9 +307,10 @@ Reference attribute_or_nothing(PyObject* holder, PyObject* key) {
 Reference item_or_nothing(PyObject* holder, PyObject* key) {
   if (PyDict_Check(holder)) return or_nothing(Py_XNewRef(PyDict_GetItemWithError(holder, key)));
   if (Py_IS_TYPE(holder, &PyDictProxy_Type)) return or_nothing(PyObject_GetItem(holder, key));
-  if ((!is_array(holder) && !is_deque(holder)) || !PyLong_Check(key)) return Reference();
-  const int64_t place = integer_argument(key);
-  if (place >= size_of(holder)) return Reference();
+  if ((!is_array(holder) && !is_deque(holder)) || !PyLong_CheckExact(key)) return Reference();
+  int overflow;
+  const auto place = static_cast<Py_ssize_t>(PyLong_AsLongLongAndOverflow(key, &overflow));
+  if (overflow || place < 0 || place >= size_of(holder)) return Reference();
   if (!is_array(holder)) return or_nothing(PySequence_GetItem(holder, place));
   return Reference(Py_NewRef(PySequence_Fast_GET_ITEM(holder, place)));
 }

@@ -45,7 +45,6 @@ from oneflow_lite.graph.jit.options import Options
 from oneflow_lite.graph.jit.reasons import reason_of
 from oneflow_lite.graph.jit.report import Report
 from oneflow_lite.graph.jit.steps import Call
-from oneflow_lite.graph.jit.vain import Vain
 from oneflow_lite.graph.jit.watching import watches
 from oneflow_lite.graph.program import Program
 from oneflow_lite.graph.sites import at, user_site
@@ -80,7 +79,6 @@ class Jitted(_C.KnownCalls):
         self._statics: OrderedDict[Any, StaticNumbers] = OrderedDict()  # by the key without them
         self._shared: OrderedDict[Any, tuple[Tensor, ...]] = OrderedDict()  # captures, by the key
         self._bound: OrderedDict[int, Jitted] = OrderedDict()
-        self._vain = Vain()
         self._owner: Any = None  # of a method
         self._kept_as = f"{self._name} of jit {next(_numbers)}"  # among an object's attributes
         self._lock = threading.RLock()  # guards all that changes; one thread traces, others wait
@@ -251,10 +249,7 @@ class Jitted(_C.KnownCalls):
                     self._note_known(key, entry, brought, call)
                     return entry, brought
                 reason = f"{self._parameters.path(gone.text)} {gone.change()}{at(user_site())}"
-            made = self._traced(key, call, brought, reason)
-            if entry is not None and gone is not None:
-                self._vain.note(gone, entry, made)
-            return made, brought
+            return self._traced(key, call, brought, reason), brought
 
     def _note_known(self, key: Part, entry: Entry, brought: Brought, call: Call) -> None:
         """Let the base class find calls of this kind from now on, where that is all they need."""
@@ -329,8 +324,7 @@ class Jitted(_C.KnownCalls):
         captures += entry.shared
         used = generators(recorded.program.main)
         also_places = not self._options.freeze
-        found = watches(call, captures, brought.tensors, used, also_places)
-        entry.watched = self._vain.without(found)
+        entry.watched = watches(call, captures, brought.tensors, used, also_places)
         if self._donated:
             self._add_donated(entry, call, brought)
         self._note_trace(reason or self._why(parts))
@@ -485,7 +479,6 @@ class Jitted(_C.KnownCalls):
             self._entries.clear()
             self._statics.clear()
             self._shared.clear()
-            self._vain = Vain()
             self._forget_calls()
 
 

@@ -253,6 +253,9 @@ def refused_array(
     return found[0] if found else None
 
 
+_OF_PYTHON = ("builtins", "itertools", "collections", "_collections", "_csv")
+
+
 def refuse_iterators(name: str, parts: dict[str, Part], parameters: Parameters) -> None:
     """Raise TraceError where an argument of a call is used up by it: the next one traces nothing.
 
@@ -260,7 +263,7 @@ def refuse_iterators(name: str, parts: dict[str, Part], parameters: Parameters) 
     """
     for path, part in parts.items():
         kind = part[0]
-        if not isinstance(kind, type) or kind.__module__ not in ("builtins", "itertools"):
+        if not isinstance(kind, type) or kind.__module__ not in _OF_PYTHON:
             continue
         if issubclass(kind, Iterator):
             raise TraceError(

@@ -195,7 +195,8 @@ def _is_place(holder: Any, step: Step) -> bool:
     """Tell whether something else may be put there."""
     if is_a(holder, FunctionType):
         return not is_of_a_library(holder.__module__)
-    is_of_ours = is_of_a_library(type(holder).__module__) and bool(attribute(holder, "__wrapped__"))
+    is_wrapper = attribute(holder, "__wrapped__") is not None
+    is_of_ours = is_wrapper and is_of_a_library(type(holder).__module__)
     return not (is_of_ours or is_a(holder, *_ALL_ARE_READ) or _is_structure(step))
 
 

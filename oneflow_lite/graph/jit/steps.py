@@ -33,6 +33,7 @@ MISSING = object()
 _LIBRARIES = {*sys.stdlib_module_names, "numpy", "oneflow_lite"} - {"__main__"}
 _CODE = (FunctionType, staticmethod, classmethod, property, cached_property, KnownCalls)
 _PLAIN = (str, bytes, int, float, bool, type(None))
+_MOST_BITS = 4096  # of an integer that is written out
 _NO_HOLDERS = (str, bytes, int, float, complex, CodeType, type(None))
 
 
@@ -75,7 +76,8 @@ def attribute(holder: Any, name: str, default: Any = None) -> Any:
 
 def written(key: Any) -> str:
     """Return the text of a key of a dict: of an object of another class, only that."""
-    return repr(key) if type(key) in _PLAIN else type(key).__name__
+    is_short = type(key) is not int or key.bit_length() <= _MOST_BITS
+    return repr(key) if type(key) in _PLAIN and is_short else type(key).__name__
 
 
 def may_hold(x: Any) -> bool:

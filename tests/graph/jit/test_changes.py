@@ -1,9 +1,11 @@
-"""Changes beside a function that bring no other program: jit does not trace again for them."""
+"""Changes beside a function: those that bring no other program are no reason for a trace."""
 
 import enum
 import fractions
 import pathlib
 import threading
+import types
+import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -107,24 +109,6 @@ def test_a_method_that_is_made_anew_is_the_same() -> None:
     assert traces(space, lambda k: setattr(space, "log", numbers.append)) == 1
 
 
-def test_a_place_that_changes_in_vain_is_given_up() -> None:
-    space = Space(log=None)
-    assert traces(space, lambda k: setattr(space, "log", lambda: k)) == 4
-
-
-def test_a_place_is_watched_again_once_the_programs_are_forgotten() -> None:
-    space = Space(log=None, w=w())
-    run = flow.jit(lambda x: x * space.w if space.log is None else space.w * space.log(x))
-    for k in range(8):
-        run(w())
-        space.log = lambda x, k=k: x
-    assert run.report()["traces"] < 8
-    run.clear()
-    run(w())
-    space.log = lambda x: x * 7
-    assert run(w()).tolist() == [7, 7]
-
-
 def test_a_function_that_changes_the_program_is_watched_on() -> None:
     space = Space()
     run = flow.jit(lambda x: space.act(x))
@@ -212,3 +196,66 @@ def test_models_that_are_iterators_or_dicts() -> None:
         assert run(modules, w()).tolist() == [3, 3]
     modules["w"] = w(4)
     assert run(modules, w()).tolist() == [4, 4]
+
+
+def test_a_function_that_is_taken_away() -> None:
+    """The reference to it is dead then, which is no None."""
+    space = Space(w=w(2), act=lambda x: x * 10)
+    run = flow.jit(lambda x: (x if space.act is None else space.act(x)) * space.w)
+    for _ in range(3):
+        assert run(w()).tolist() == [20, 20]
+    space.act = None
+    assert run(w()).tolist() == [2, 2]
+
+
+def test_results_of_another_structure() -> None:
+    space = Space(mask=None, w=w())
+    run = flow.jit(lambda x: [x] if space.mask is None else (x, None))
+    for k in range(7):  # one more is warned about
+        space.mask = w() if k % 2 else None
+        assert type(run(w())) is (tuple if k % 2 else list)
+
+
+def test_generators_that_change() -> None:
+    first, second = flow.random.default_rng(1), flow.random.default_rng(2)
+    expected = flow.random.default_rng(1), flow.random.default_rng(2)
+    space = Space(mask=None, w=w())
+    run = flow.jit(lambda x: x * (first if space.mask is None else second).random(2))
+    for k in range(7):  # one more is warned about
+        space.mask = w() if k % 2 else None
+        assert run(w()).tolist() == expected[k % 2].random(2).tolist()
+
+
+@pytest.mark.parametrize("key", [-1, -(10**6), 10**30, 10**5000], ids=["-1", "far", "wide", "huge"])
+def test_a_list_in_the_place_of_a_dict_with_such_a_key(key: int) -> None:
+    space = Space(held={key: w(2)})
+    run = flow.jit(lambda x: x * (space.held[key] if type(space.held) is dict else w(7)))
+    for _ in range(3):
+        assert run(w()).tolist() == [2, 2]
+    space.held = [w(3), w(4)]
+    assert run(w()).tolist() == [7, 7]
+
+
+@pytest.mark.parametrize("make", [types.SimpleNamespace, lambda mask: ValueError(mask)])
+def test_plain_objects_of_python_that_hold_tensors(make: Callable[..., Any]) -> None:
+    space = Space(w=w(), held=None)
+
+    def masked(x: Any) -> Any:
+        if space.held is None:
+            return x * space.w
+        return x * (space.held.args[0] if isinstance(space.held, ValueError) else space.held.mask)
+
+    run = flow.jit(masked)
+    for _ in range(3):
+        assert run(w()).tolist() == [1, 1]
+    space.held = make(mask=w(5))
+    assert run(w()).tolist() == [5, 5]
+
+
+def test_a_weak_reference_that_stays() -> None:
+    layer = Space(w=w(3))
+    space = Space(held=weakref.ref(layer))
+    run = flow.jit(lambda x: x * space.held().w)
+    for _ in range(6):
+        assert run(w()).tolist() == [3, 3]
+    assert run.report()["traces"] == 1
