@@ -32,6 +32,7 @@ from comparison import JIT, NUMPY, TORCH, Arrays, Comparison, Program, check
 from libraries import OURS, RECORDED
 from networks import (
     perceptron_arrays,
+    perceptron_products,
     perceptron_step,
     resnet_arrays,
     resnet_block,
@@ -101,6 +102,7 @@ NETWORKS: tuple[tuple[Program, dict[str, float]], ...] = (  # and targets; a siz
             exact=False,
             checked=8,
             most=128,
+            part=Program("its products alone", perceptron_products, perceptron_arrays),
         ),
         {JIT: 1.1, TORCH: 0.55},
     ),
@@ -189,6 +191,9 @@ def measure_networks(comparison: Comparison, quick: bool) -> None:
         question = f"{program.name}, batch {size}"
         for name, target in (targets | {OURS.name: targets.get(OURS.name, EVERYWHERE)}).items():
             claim_ratio(comparison.report, question, found, name, target)
+        if program.part and TORCH in found.names:
+            ratio = found.ratio(program.part.name, TORCH)
+            comparison.report.claim(f"{question}: {program.part.name}", ratio, f"x {TORCH}")
 
 
 def measure_first_call(comparison: Comparison, quick: bool) -> None:

@@ -57,6 +57,8 @@ class Program:
         More sizes with a target, of which there are to be samples enough.
     headline : bool
         Whether the first screen has it.
+    part : Program, optional
+        What no run of it can do without; ours is measured beside it.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Program:
     targets: Mapping[str, float] = field(default_factory=dict)
     claimed: Sequence[int] = ()
     headline: bool = False
+    part: "Program | None" = None
 
 
 class Comparison:
@@ -127,6 +130,9 @@ class Comparison:
                 contenders.append(_contender(program, library, arrays))
             if library is OURS and self._unfused:
                 contenders.append(_without_fusion(contenders[-1]))
+        if program.part:
+            part = _contender(program.part, OURS, program.part.inputs(size))
+            contenders.append(replace(part, name=program.part.name))
         effort = self._effort if effort is None else effort
         if size in program.claimed or (program.targets and size == LARGE):
             samples = max(CLAIMED_SAMPLES, effort.samples)

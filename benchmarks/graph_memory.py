@@ -58,7 +58,7 @@ def network_child(name: str, batch: int, is_recorded: bool) -> dict[str, int]:
     in_use, held = peaks()
     found["in_use"] = in_use - stats["in_use"]
     found["held"] = held - stats["held"]
-    assert len(results) > 0
+    found["results"] = sum(x.nbytes for x in results)
     return found
 
 
@@ -112,6 +112,8 @@ def measure_networks(report: Report, quick: bool) -> None:
         for key, goal in TARGETS.items():
             ratio = Summary.of([recorded["in_use"] / eager[key]])
             report.claim(f"{question} of a call", ratio, LABELS[key], now=goal, goal=goal)
+        least = Summary.of([(recorded["results"] + recorded["bound"]) / eager["held"]])
+        report.claim(f"{question}, results and lower bound", least, LABELS["held"])
         of = {"arena": recorded["arena"], "recorded": recorded["in_use"], **eager}
         parts = ", ".join(f"{key} {bytes_ / MIB:.2f}" for key, bytes_ in of.items())
         report.note(f"{question} in MiB: {parts}")

@@ -59,6 +59,16 @@ def perceptron_step(xp: Any, *arrays: Any) -> Any:
     return perceptron_backward(xp, *arrays, of=lambda w, g: w - RATE * g)[1]
 
 
+def perceptron_products(xp: Any, *arrays: Any) -> Any:
+    """Return the eight products of a step's shapes, and nothing else of it."""
+    x, _, w1, w2, w3 = arrays[:5]
+    h1 = x @ w1
+    h2 = h1 @ w2
+    d3 = h2 @ w3
+    d2 = d3 @ w3.T
+    return x.T @ (d2 @ w2.T), h1.T @ d2, h2.T @ d3
+
+
 def transformer_arrays(batch: int) -> tuple[np.ndarray, ...]:
     """Return embedded tokens, then the weights of attention and of two layers."""
     rng = np.random.default_rng(7)
