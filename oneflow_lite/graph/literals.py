@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from oneflow_lite.dtypes import computed_in
+
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _WORD = re.compile(r"[\w.]+")
 _NUMERAL = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][0-9]*)?j?")
@@ -70,11 +72,6 @@ def integer(number: Any, what: str, bits: int = _BITS) -> int:
     if type(number) is not int or not -(1 << bits) <= number < 1 << bits:
         raise ValueError(f"expected {what}, an integer of {bits + 1} bits, got {number}")
     return number
-
-
-def computed_in(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype that has Python's numbers for those of a dtype: bfloat16 has none."""
-    return np.dtype(np.float32) if dtype.name == "bfloat16" else dtype
 
 
 def fitting(numbers: Sequence[Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

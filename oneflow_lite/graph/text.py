@@ -50,7 +50,7 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import device as device_of
-from oneflow_lite.dtypes import SUPPORTED
+from oneflow_lite.dtypes import SUPPORTED, computed_in
 from oneflow_lite.graph.calls import call_of, head_of
 from oneflow_lite.graph.copies import laid_out
 from oneflow_lite.graph.ir import (
@@ -67,7 +67,7 @@ from oneflow_lite.graph.ir import (
     Value,
     row_major,
 )
-from oneflow_lite.graph.literals import computed_in, fitting, integer, literal, number_of, split
+from oneflow_lite.graph.literals import fitting, integer, literal, number_of, split
 from oneflow_lite.graph.stand_ins import evaluated, stand_ins
 
 _LETTERS = {"b": "bool", "i": "i", "u": "u", "f": "f", "c": "c"}

@@ -157,7 +157,7 @@ bool is_held(PyObject* held, PyObject* x) {
     return PyObject_RichCompareBool(held, x, Py_EQ) == 1;
   }
   if (held == x) return true;
-  // What a dead reference gives is None, which may stand there instead.
+  // A dead reference gives None. The program may have put None there, too.
   return PyWeakref_Check(held) && x != Py_None && PyWeakref_GET_OBJECT(held) == x;
 }
 
@@ -253,7 +253,7 @@ Step& step_to(std::vector<Step>& steps, PyObject* row) {
   return steps.back();
 }
 
-/// What is not there is not found, whatever says so.
+/// Null where a lookup failed: with any exception, the object is not there.
 Reference or_nothing(PyObject* found) {
   if (found) return Reference(found);
   if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) throw PythonErrorSet{};
@@ -283,7 +283,7 @@ bool has_own_way(PyTypeObject* type) {
   });
 }
 
-/// What stands in an object's __dict__, its slots or its classes, without a call of their code:
+/// An attribute from an object's __dict__, its slots or its classes. None of their code is called:
 /// properties and __getattr__ are passed over.
 Reference attribute_or_nothing(PyObject* holder, PyObject* key) {
   if (PyType_Check(holder)) {

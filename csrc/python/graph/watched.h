@@ -1,4 +1,5 @@
-// What a program found where it was traced: ways that lead there, with common beginnings joined.
+// The objects that a trace has found, and the ways that lead to them. Ways with a common beginning
+// are joined.
 #pragma once
 
 #include <optional>
@@ -8,8 +9,8 @@
 
 namespace ofl::python {
 
-/// What stands somewhere. A plain value leads neither to a tensor nor to a function, as far as a
-/// short look at what it refers to tells: a number, a text, a class, None, or nothing at all.
+/// The kind of an object. A plain one leads neither to a tensor nor to a function, as far as a
+/// short look tells: a number, a text, a class, None. A place without an object is plain, too.
 enum class Sort : int8_t { plain, tensor, holder };
 
 /// The items of a list, tuple, deque or dict that are not plain, in order.

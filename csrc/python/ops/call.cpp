@@ -57,7 +57,8 @@ bool holds_tensor(PyObject* sequence) {
   return false;
 }
 
-/// What asarray() makes of a list or tuple, on the device `home`. Null: on that of tensors in it.
+/// The tensor of a list or tuple, as asarray() makes it: on the device `home`, or, where that is
+/// null, on the device of the tensors in it.
 Tensor from_sequence(PyObject* sequence, const Device* home, const char* name) {
   const Reference held(held_data(sequence, name));
   if (held.get() == sequence) return from_any(sequence, home ? *home : default_device());
