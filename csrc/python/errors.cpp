@@ -75,7 +75,7 @@ PyObject* give_notes(PyObject* exception) {
   return notes;
 }
 
-/// Python 3.10 has no add_note; the attribute is the same one that 3.11 reads.
+/// Adds a note that is not there yet. BaseException.add_note would set the attribute by the class.
 void add_note(PyObject* exception, const std::string& text) {
   PyObject* note = PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
   PyObject* notes = note ? notes_of(exception) : nullptr;
@@ -102,15 +102,12 @@ PyObject* made_again(PyObject* original) {
   return Py_NewRef(original);
 }
 
-/// A traceback of Python 3.10 does not show notes: there the message ends with it.
-PyObject* make_exception(const Error& error, const std::string& note, bool of_operation) {
+PyObject* make_exception(const Error& error, bool of_operation) {
   if (error.payload()) {
     PyObject* original = static_cast<PyObject*>(error.payload().get());
     return of_operation ? made_again(original) : Py_NewRef(original);
   }
-  std::string message = error.what();
-  if (PY_VERSION_HEX < 0x030B0000 && !note.empty()) message += "\n" + note;
-  return PyObject_CallFunction(exception_type(error.kind()), "s", message.c_str());
+  return PyObject_CallFunction(exception_type(error.kind()), "s", error.what());
 }
 
 /// Variables of finished frames may lead back to what keeps this exception alive, through C++,
@@ -163,7 +160,7 @@ PyObject* python_exception(const Error& error) {
   const auto* failed = dynamic_cast<const vm::OperationError*>(&error);
   const std::string note =
       failed ? failed->op + ": issued at " + format_site(failed->site) : std::string();
-  PyObject* exception = make_exception(error, note, failed != nullptr);
+  PyObject* exception = make_exception(error, failed != nullptr);
   if (exception && failed) add_note(exception, note);
   return exception;
 }

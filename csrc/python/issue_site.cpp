@@ -45,14 +45,6 @@ std::mutex sites_mutex;  // guards the two below: reports come from any thread
 std::vector<Site> sites(1);
 std::map<std::pair<std::string, int>, vm::SiteId> known_sites;
 
-int instruction_offset(PyFrameObject* frame) {
-#if PY_VERSION_HEX >= 0x030B0000
-  return PyFrame_GetLasti(frame);
-#else
-  return frame->f_lasti;
-#endif
-}
-
 vm::SiteId add_site(PyFrameObject* frame, PyCodeObject* code) {
   const char* file = PyUnicode_AsUTF8(code->co_filename);
   if (!file) PyErr_Clear();
@@ -66,7 +58,7 @@ vm::SiteId add_site(PyFrameObject* frame, PyCodeObject* code) {
 
 vm::SiteId site_of(PyFrameObject* frame) {
   PyCodeObject* code = PyFrame_GetCode(frame);
-  const Place place{code, instruction_offset(frame)};
+  const Place place{code, PyFrame_GetLasti(frame)};
   CacheEntry& cached = cache[PlaceHash{}(place) % kCacheSize];
   if (cached.place == place) {
     Py_DECREF(code);

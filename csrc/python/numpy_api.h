@@ -4,10 +4,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-#include <frameobject.h>  // Python 3.10 keeps PyFrameObject and PyFrame_GetBack there
-
-#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
-#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
+#define NPY_NO_DEPRECATED_API NPY_2_3_API_VERSION
+#define NPY_TARGET_VERSION NPY_2_3_API_VERSION
 #define PY_ARRAY_UNIQUE_SYMBOL oneflow_lite_array_api
 #define PY_UFUNC_UNIQUE_SYMBOL oneflow_lite_ufunc_api
 #ifndef OFL_IMPORT_NUMPY

@@ -1,8 +1,8 @@
 // The module numpy_watch: stands before NumPy's typed loops and sorts, and counts the calls that
 // NumPy itself never makes (tests/cpp/test_numpy_calls.py).
 #define PY_SSIZE_T_CLEAN
-#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
-#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
+#define NPY_NO_DEPRECATED_API NPY_2_3_API_VERSION
+#define NPY_TARGET_VERSION NPY_2_3_API_VERSION
 #include <Python.h>
 #include <numpy/arrayobject.h>
 #include <numpy/ufuncobject.h>
