@@ -14,12 +14,12 @@ from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.sbp import broadcast
 from oneflow_lite.distributed.shapes import (
     aligned,
+    all_global,
     axis_of,
     cuts,
     expand_dims,
     listed,
     ravel,
-    require_global,
     reshape,
     with_part,
 )
@@ -110,17 +110,17 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0, **options: Any) -> Gl
     """
     if options.pop("out", None) is not None:
         raise TypeError("[concat] out: not for a GlobalTensor; y[...] = flow.concat(...)")
-    require_global("concat", arrays)
+    given = all_global("concat", arrays)
     if axis is None:
-        return concat([ravel(x) for x in arrays], axis=0, **options)
-    first: GlobalTensor = arrays[0]
+        return concat([ravel(x) for x in given], axis=0, **options)
+    first = given[0]
     along = axis_of(axis, first.ndim, "concat")
     axes = [at for at, each in enumerate(first.sbp) if each.dim == along]
-    sources, sbps = aligned("concat", arrays, along if len(axes) > 1 else None)
+    sources, sbps = aligned("concat", given, along if len(axes) > 1 else None)
     for x in sources:
         rest = [extent for d, extent in enumerate(x.shape) if d != along]
         if rest != [extent for d, extent in enumerate(first.shape) if d != along]:
-            raise ValueError(f"[concat] shapes {[each.shape for each in arrays]} do not fit")
+            raise ValueError(f"[concat] shapes {[each.shape for each in given]} do not fit")
     shape = list(first.shape)
     shape[along] = sum(x.shape[along] for x in sources)
     layout = Layout(shape, first.placement, sbps)
@@ -154,9 +154,9 @@ def stack(arrays: Sequence[Any], /, axis: int = 0, **options: Any) -> GlobalTens
     """Return tensors of one shape joined along a new axis, in the sbp of the first one."""
     if options.pop("out", None) is not None:
         raise TypeError("[stack] out: not for a GlobalTensor; y[...] = flow.stack(...)")
-    require_global("stack", arrays)
-    along = axis_of(axis, arrays[0].ndim + 1, "stack")
-    return concat([expand_dims(x, along) for x in arrays], axis=along, **options)
+    given = all_global("stack", arrays)
+    along = axis_of(axis, given[0].ndim + 1, "stack")
+    return concat([expand_dims(x, along) for x in given], axis=along, **options)
 
 
 rule("diff")(unwrap(utility.diff))  # of slices and differences, which have rules

@@ -8,11 +8,14 @@ takes the same data on all ranks, of which each keeps its box.
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from oneflow_lite import _C
 from oneflow_lite._C import GlobalTensor, Tensor
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.placement import Placement
 from oneflow_lite.distributed.sbp import Sbp, broadcast
+from oneflow_lite.ops.creation.data import tensor
 from oneflow_lite.ops.creation.spreading import sbps_of
 
 # Their first argument is the shape, and the others are those of any part.
@@ -70,3 +73,18 @@ def like(x: GlobalTensor, make: Callable[[Tensor], Tensor]) -> GlobalTensor:
     """A tensor split as another one, and else whole, of which a function makes each part."""
     sbps = [broadcast if each.op is not None else each for each in x.sbp]
     return _C.of_part(make(x.to_local()), Layout(list(x.shape), x.placement, sbps), x)
+
+
+def of_array(x: Any, like: GlobalTensor, sbp: Sequence[Sbp] | None = None) -> Any:
+    """An array that all ranks have as a tensor beside another one; anything else as it is.
+
+    ``sbp``: broadcast unless given; where it splits a dimension that the array has not, too.
+    """
+    if not isinstance(x, np.ndarray):
+        return x
+    wanted = [
+        each if each.dim is not None and each.dim < x.ndim else broadcast
+        for each in (sbp or like.sbp)
+    ]
+    whole = [broadcast] * len(wanted)
+    return created(tensor, (x,), {}, like.placement, whole if sbp is None else wanted)

@@ -308,6 +308,7 @@ _METHODS["imag"] = property(RULES["imag"], doc="The imaginary parts of its eleme
 _METHODS["__getitem__"] = indexing.getitem
 _METHODS["__setitem__"] = indexing.setitem
 _METHODS["__matmul__"] = products.matmul
+_METHODS["__rmatmul__"] = lambda b, a: products.matmul(a, b)
 # Methods that are functions of the namespace.
 _REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std")
 _FUNCTIONS = (

@@ -13,6 +13,7 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import GlobalTensor, Tensor
+from oneflow_lite.distributed.creation import of_array
 from oneflow_lite.distributed.functions import is_here, on_whole, replaced, require_together
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.sbp import Sbp, broadcast, split
@@ -180,10 +181,11 @@ def getitem(x: GlobalTensor, key: Any) -> GlobalTensor:
 def _advanced(x: GlobalTensor, key: Any) -> GlobalTensor:
     require_together("getitem", x, key)
     by_rows = len(x.sbp) == 1 and x.sbp[0] == split(0)
-    if not by_rows or not _is_mask_of(x, key):
+    given = _mask_of(x, key) if by_rows else None
+    if given is None:
         made: GlobalTensor = on_whole("getitem", lambda part, at: part[at], (x, key), {})
         return made
-    mask = _C.bring("getitem", key, list(x.sbp)).to_local()
+    mask = _C.bring("getitem", given, list(x.sbp)).to_local()
     found = x.to_local()[mask] if is_here(x) else x.to_local()
     result: GlobalTensor = found.to_global(x.placement, x.sbp)
     return result
@@ -259,8 +261,9 @@ def _piece(x: GlobalTensor, key: _Key, value: Any) -> Any:
 
 def _set_advanced(x: GlobalTensor, key: Any, value: Any) -> None:
     """Write at a mask or at index arrays. These, and the value, move to where x is."""
-    if _is_mask_of(x, key) and isinstance(value, np.ndarray) and value.ndim == 0:
-        mask = _C.bring("setitem", key, list(x.sbp)).to_local()
+    is_number = isinstance(value, np.ndarray) and value.ndim == 0
+    if is_number and (given_mask := _mask_of(x, key)) is not None:
+        mask = _C.bring("setitem", given_mask, list(x.sbp)).to_local()
         if is_here(x):
             x.to_local()[mask] = value
         return
@@ -278,8 +281,14 @@ def _set_advanced(x: GlobalTensor, key: Any, value: Any) -> None:
         x.to_local()[at] = given
 
 
-def _is_mask_of(x: GlobalTensor, key: Any) -> bool:
-    return isinstance(key, GlobalTensor) and key.dtype.kind == "b" and key.shape == x.shape
+def _mask_of(x: GlobalTensor, key: Any) -> GlobalTensor | None:
+    """A key that is a mask of its shape, with the split of x; None: it is something else."""
+    if not isinstance(key, (GlobalTensor, np.ndarray)) or key.dtype.kind != "b":
+        return None
+    if key.shape != x.shape:
+        return None
+    mask: GlobalTensor = of_array(key, x, x.sbp)
+    return mask
 
 
 def _as_array(x: GlobalTensor, value: Any) -> np.ndarray[Any, Any]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import GlobalTensor
+from oneflow_lite.distributed.creation import of_array
 from oneflow_lite.distributed.functions import KNOWN, is_here, rule
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.sbp import Sbp, broadcast, partial_sum, split
@@ -120,15 +121,23 @@ def _keep(a: np.dtype[Any], b: np.dtype[Any]) -> tuple[bool, bool]:
     return made == a and a.kind != "b", made == b and b.kind != "b"
 
 
+def _both(a: Any, b: Any) -> tuple[Any, Any]:
+    """The factors, of which an array that all ranks have is made a tensor beside the other one."""
+    if isinstance(a, GlobalTensor):
+        return a, of_array(b, a)
+    return (of_array(a, b), b) if isinstance(b, GlobalTensor) else (a, b)
+
+
 @rule("matmul")
 def matmul(a: Any, b: Any) -> GlobalTensor:
     """Return the product of matrices of many ranks, or of stacks of them.
 
     Parameters
     ----------
-    a, b : GlobalTensor
-        On one placement, shapes (..., n, k) and (..., k, m), of which the first dimensions
-        broadcast. One of a single dimension is a row on the left and a column on the right.
+    a, b : GlobalTensor or array
+        One is a GlobalTensor; an array is the same on all ranks. On one placement, shapes
+        (..., n, k) and (..., k, m), of which the first dimensions broadcast. One of a single
+        dimension is a row on the left and a column on the right.
 
     Returns
     -------
@@ -142,6 +151,7 @@ def matmul(a: Any, b: Any) -> GlobalTensor:
     ValueError
         For shapes that do not fit, numbers, and two placements.
     """
+    a, b = _both(a, b)
     for each in (a, b):
         if not isinstance(each, GlobalTensor):
             raise TypeError(
@@ -164,6 +174,7 @@ def matmul(a: Any, b: Any) -> GlobalTensor:
 @rule("dot")
 def dot(a: Any, b: Any) -> GlobalTensor:
     """Return the product over the last axis of the left one, and the last but one of the right."""
+    a, b = _both(a, b)
     if a.ndim == 0 or b.ndim == 0:
         made: GlobalTensor = a * b
         return made
@@ -173,6 +184,7 @@ def dot(a: Any, b: Any) -> GlobalTensor:
 @rule("tensordot")
 def tensordot(a: Any, b: Any, /, axes: Any = 2) -> GlobalTensor:
     """Return the sum of products over some axes of both: a product of matrices of other shapes."""
+    a, b = _both(a, b)
     if isinstance(axes, (int, np.integer)):
         given = list(range(a.ndim - axes, a.ndim)), list(range(axes))
     else:

@@ -8,6 +8,7 @@ from typing import Any
 
 from oneflow_lite import _C
 from oneflow_lite._C import GlobalTensor, Tensor
+from oneflow_lite.distributed.creation import of_array
 from oneflow_lite.distributed.functions import KNOWN, is_here, require_one_placement, rule
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.placement import Placement
@@ -264,24 +265,31 @@ def broadcast_to(x: GlobalTensor, /, shape: Sequence[int] | int) -> GlobalTensor
     return _C.of_part(part, layout, x)
 
 
-def require_global(name: str, tensors: Sequence[Any]) -> None:
-    """All of them are tensors of many ranks, and on one placement."""
-    for x in tensors:
+def all_global(name: str, tensors: Sequence[Any]) -> list[GlobalTensor]:
+    """All of them as tensors of many ranks, and on one placement; arrays in the sbps of the first.
+
+    Raises
+    ------
+    TypeError
+        For a tensor of this rank alone.
+    """
+    first = next(x for x in tensors if isinstance(x, GlobalTensor))
+    given = [of_array(x, first, first.sbp) for x in tensors]
+    for x in given:
         if not isinstance(x, GlobalTensor):
             raise TypeError(
                 f"[{name}] one operand is a GlobalTensor, another a {type(x).__name__}; "
                 "to_global() makes it one"
             )
-    for x in tensors:
-        require_one_placement(name, tensors[0], x)
+        require_one_placement(name, first, x)
+    return given
 
 
 def aligned(
-    name: str, tensors: Sequence[Any], axis: int | None
+    name: str, tensors: Sequence[GlobalTensor], axis: int | None
 ) -> tuple[list[GlobalTensor], list[Sbp]]:
     """Tensors in the sbps of the first one, whole, and without a split of an axis."""
-    require_global(name, tensors)
-    first: GlobalTensor = tensors[0]
+    first = tensors[0]
     sbps = [
         broadcast if each.op is not None or (axis is not None and each.dim == axis) else each
         for each in first.sbp

@@ -182,3 +182,76 @@ def test_generators_of_each_rank_are_refused(name: str) -> None:
         assert x.tolist() == list(range(8))
 
     on_ranks(program, 2)
+
+
+# Of a tensor of all ranks and the array that it was made of, which is the same on all.
+WITH_ARRAY: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any], Any]]] = {
+    "dot": (flow.dot, lambda a: a @ a),
+    "dot from the left": (lambda x, a: flow.dot(a[0], x), lambda a: a[0] @ a),
+    "dot of a number": (lambda x, a: flow.dot(x, a[0, 0]), lambda a: a * a[0, 0]),
+    "tensordot": (lambda x, a: flow.tensordot(x, a, 1), lambda a: np.tensordot(a, a, 1)),
+    "matmul": (lambda x, a: x @ a, lambda a: a @ a),
+    "matmul from the left": (lambda x, a: a @ x, lambda a: a @ a),
+    "matmul of a vector": (lambda x, a: a[0] @ x, lambda a: a[0] @ a),
+    "concat": (lambda x, a: flow.concat([x, a]), lambda a: np.concatenate([a, a])),
+    "concat after it": (lambda x, a: flow.concat([a, x], axis=1), lambda a: np.hstack([a, a])),
+    "concat of all": (lambda x, a: flow.concat([a[0], x], axis=None), lambda a: np.append(a[0], a)),
+    "stack": (lambda x, a: flow.stack([x, a]), lambda a: np.stack([a, a])),
+}
+
+
+@pytest.mark.parametrize("how", [*LAYOUTS, sbp.split(1)], ids=str)
+@pytest.mark.parametrize("name", WITH_ARRAY)
+def test_arrays_count_as_broadcast(name: str, how: Any) -> None:
+    function, numpys = WITH_ARRAY[name]
+
+    def program() -> None:
+        x = spread(A, how)
+        np.testing.assert_array_equal(function(x, A).full().numpy(), numpys(A))
+
+    on_ranks(program, 3)
+
+
+def test_arrays_beside_a_tensor_of_some_ranks() -> None:
+    def program() -> None:
+        ranks = placement("cpu", ranks=[1, 2])
+        x = spread(A, sbp.split(0), ranks)
+        for made in (x @ A, flow.concat([A, x]), flow.stack([x, A])):
+            whole = made.full()
+            assert whole.size == (made.size if flow.distributed.rank() else 0)
+
+    on_ranks(program, 3)
+
+
+def test_arrays_are_masks() -> None:
+    def program() -> None:
+        with flow.flags(implicit_boxing="error"):
+            for how in (sbp.broadcast, sbp.split(0), sbp.split(1)):
+                x, expected = spread(A, how), A.copy()
+                x[MASK] = 2.0
+                expected[MASK] = 2.0
+                np.testing.assert_array_equal(x.full().numpy(), expected)
+            x = spread(A, sbp.split(0))
+            np.testing.assert_array_equal(x[MASK].full().numpy(), A[MASK])
+
+    on_ranks(program, 2)
+
+
+@pytest.mark.parametrize("name", ["matmul", "matmul from the left", "concat", "stack"])
+def test_an_array_moves_nothing_beside_a_whole_tensor(name: str) -> None:
+    def program() -> None:
+        x = spread(A, sbp.broadcast)
+        with flow.flags(implicit_boxing="error"):
+            np.testing.assert_array_equal(WITH_ARRAY[name][0](x, A).numpy(), WITH_ARRAY[name][1](A))
+
+    on_ranks(program, 2)
+
+
+def test_a_tensor_of_this_rank_is_no_factor_from_the_left() -> None:
+    def program() -> None:
+        with pytest.raises(TypeError, match="to_global"):
+            flow.ones((2, 2)) @ spread(A)
+        with pytest.raises(TypeError, match="to_global"):
+            [[1.0, 2.0]] @ spread(A)
+
+    on_ranks(program, 2)
