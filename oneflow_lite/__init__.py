@@ -6,6 +6,8 @@
 array([3., 5., 7.])
 """
 
+import typing as _typing
+
 try:
     from oneflow_lite import main_interpreter as _main_interpreter
 
@@ -106,12 +108,16 @@ from oneflow_lite.vm import synchronize as synchronize
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> str:
-    if name == "__array_api_version__":  # a flag decides
-        return _array_api_version()
-    if name == "bfloat16":
-        raise AttributeError(_C.NO_BFLOAT16)
-    raise AttributeError(f"module 'oneflow_lite' has no attribute {name!r}")
+__array_api_version__: str
+
+if not _typing.TYPE_CHECKING:  # with it, type checkers would take any name
+
+    def __getattr__(name: str) -> str:
+        if name == "__array_api_version__":  # a flag decides
+            return _array_api_version()
+        if name == "bfloat16":
+            raise AttributeError(_C.NO_BFLOAT16)
+        raise AttributeError(f"module 'oneflow_lite' has no attribute {name!r}")
 
 
 _serve(globals(), vars(linalg), vars(fft))

@@ -6,7 +6,6 @@ The same seed gives the numbers of ``numpy.random.default_rng``. Threads may sha
 
 import builtins
 import threading
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,43 +17,10 @@ from oneflow_lite.dtypes import canonical, float32, float64
 from oneflow_lite.ops.creation.data import asarray, tensor
 from oneflow_lite.ops.indexing import take, take_along_axis
 from oneflow_lite.ops.operands import dimensions
-from oneflow_lite.random.recorded import METHODS, Recorded, goes_on, marked, record, record_seed
+from oneflow_lite.random.distributions import Distributions, Size
+from oneflow_lite.random.recorded import METHODS, goes_on, marked, record, record_seed
 
-Size = int | Sequence[int] | None
-
-_REQUIRED = object()
 _NOTHING: dict[str, Any] = {}
-
-
-def _distribution(
-    name: str, summary: str, parameters: dict[str, Any], example: str, own_dtype: bool = False
-) -> Callable[..., Tensor]:
-    """Return the method that draws by NumPy's method of the same name.
-
-    ``parameters``: name -> default, of those before ``size``; ``own_dtype``: NumPy takes the dtype
-    after it, and draws float32 itself, instead of a cast of what was drawn.
-    """
-    given = ", ".join([*parameters, "size"])
-    declared = [key if x is _REQUIRED else f"{key}={x!r}" for key, x in parameters.items()]
-    last = "dtype=None, *" if own_dtype else "*, dtype=None"
-    text = f"""def draw(self, {", ".join([*declared, "size=None"])}, {last}, device=None):
-        return self._drawn({name!r}, ({given},), dtype, device, {own_dtype})"""
-    scope: dict[str, Any] = {}
-    exec(compile(text, __file__, "exec"), scope)  # of this file, which is no user's line
-    draw = scope["draw"]
-    draw.__name__, draw.__qualname__, draw.__module__ = name, f"Generator.{name}", __name__
-    draw.__annotations__ = {"return": Tensor}
-    values = eval(f"np.random.default_rng(0).{name}({example})", {"np": np})
-    draw.__doc__ = f"""Return {summary}; see ``numpy.random.Generator.{name}``.
-
-        Tensors among the parameters are looked at, and the result goes to their device.
-
-        Examples
-        --------
-        >>> flow.random.default_rng(0).{name}({example}).tolist()
-        {values.tolist()}
-        """
-    return _C.native(_C.paths.draw)(draw)  # type: ignore[no-any-return]
 
 
 def _seen(op: str, x: Any) -> Any:
@@ -62,7 +28,7 @@ def _seen(op: str, x: Any) -> Any:
     return _C.look(op, x) if isinstance(x, Tensor) else x
 
 
-class Generator(Recorded):
+class Generator(Distributions):
     """A stream of random numbers.
 
     Parameters
@@ -296,92 +262,6 @@ class Generator(Recorded):
         self._refuse("bit_generator")
         return self._numpy.bit_generator
 
-    # fmt: off
-    uniform = _distribution(
-        "uniform", "numbers from [low, high)", {"low": 0.0, "high": 1.0}, "0.0, 1.0, 2")
-    normal = _distribution(
-        "normal", "normally distributed numbers of mean loc and deviation scale",
-        {"loc": 0.0, "scale": 1.0}, "0.0, 1.0, 2")
-    random = _distribution("random", "numbers from [0, 1)", {}, "2", True)
-    standard_normal = _distribution(
-        "standard_normal", "normally distributed numbers of mean 0 and deviation 1", {}, "2", True)
-    standard_exponential = _distribution(
-        "standard_exponential", "exponentially distributed numbers of mean 1", {}, "2", True)
-    standard_gamma = _distribution(
-        "standard_gamma", "gamma-distributed numbers of scale 1", {"shape": _REQUIRED}, "2.0, 2",
-        True)
-    beta = _distribution(
-        "beta", "beta-distributed numbers", {"a": _REQUIRED, "b": _REQUIRED}, "2.0, 3.0, 2")
-    binomial = _distribution(
-        "binomial", "how many of n trials succeed with probability p",
-        {"n": _REQUIRED, "p": _REQUIRED}, "10, 0.5, 4")
-    chisquare = _distribution(
-        "chisquare", "chi-square-distributed numbers", {"df": _REQUIRED}, "2.0, 2")
-    dirichlet = _distribution(
-        "dirichlet", "Dirichlet-distributed rows", {"alpha": _REQUIRED}, "[1.0, 2.0]")
-    exponential = _distribution(
-        "exponential", "exponentially distributed numbers", {"scale": 1.0}, "2.0, 2")
-    f = _distribution(
-        "f", "F-distributed numbers", {"dfnum": _REQUIRED, "dfden": _REQUIRED}, "2.0, 3.0, 2")
-    gamma = _distribution(
-        "gamma", "gamma-distributed numbers", {"shape": _REQUIRED, "scale": 1.0}, "2.0, 3.0, 2")
-    geometric = _distribution(
-        "geometric", "how many trials the first success takes", {"p": _REQUIRED}, "0.3, 4")
-    gumbel = _distribution(
-        "gumbel", "Gumbel-distributed numbers", {"loc": 0.0, "scale": 1.0}, "0.0, 1.0, 2")
-    hypergeometric = _distribution(
-        "hypergeometric", "how many good ones a sample has",
-        {"ngood": _REQUIRED, "nbad": _REQUIRED, "nsample": _REQUIRED}, "5, 5, 4, 3")
-    laplace = _distribution(
-        "laplace", "Laplace-distributed numbers", {"loc": 0.0, "scale": 1.0}, "0.0, 1.0, 2")
-    logistic = _distribution(
-        "logistic", "logistically distributed numbers", {"loc": 0.0, "scale": 1.0}, "0.0, 1.0, 2")
-    lognormal = _distribution(
-        "lognormal", "log-normally distributed numbers", {"mean": 0.0, "sigma": 1.0},
-        "0.0, 1.0, 2")
-    logseries = _distribution(
-        "logseries", "logarithmically distributed integers", {"p": _REQUIRED}, "0.6, 4")
-    multinomial = _distribution(
-        "multinomial", "how often each outcome occurs in n trials",
-        {"n": _REQUIRED, "pvals": _REQUIRED}, "10, [0.3, 0.7]")
-    multivariate_normal = _distribution(
-        "multivariate_normal", "normally distributed vectors",
-        {"mean": _REQUIRED, "cov": _REQUIRED}, "[0.0, 1.0], [[1.0, 0.0], [0.0, 1.0]]")
-    negative_binomial = _distribution(
-        "negative_binomial", "how many trials fail before n succeed",
-        {"n": _REQUIRED, "p": _REQUIRED}, "3, 0.5, 4")
-    noncentral_chisquare = _distribution(
-        "noncentral_chisquare", "noncentral chi-square-distributed numbers",
-        {"df": _REQUIRED, "nonc": _REQUIRED}, "2.0, 1.0, 2")
-    noncentral_f = _distribution(
-        "noncentral_f", "noncentral F-distributed numbers",
-        {"dfnum": _REQUIRED, "dfden": _REQUIRED, "nonc": _REQUIRED}, "2.0, 3.0, 1.0, 2")
-    pareto = _distribution(
-        "pareto", "Pareto-distributed numbers", {"a": _REQUIRED}, "3.0, 2")
-    poisson = _distribution(
-        "poisson", "Poisson-distributed integers", {"lam": 1.0}, "4.0, 4")
-    power = _distribution(
-        "power", "power-distributed numbers", {"a": _REQUIRED}, "3.0, 2")
-    rayleigh = _distribution(
-        "rayleigh", "Rayleigh-distributed numbers", {"scale": 1.0}, "2.0, 2")
-    standard_cauchy = _distribution(
-        "standard_cauchy", "Cauchy-distributed numbers", {}, "2")
-    standard_t = _distribution(
-        "standard_t", "Student's t-distributed numbers", {"df": _REQUIRED}, "3.0, 2")
-    triangular = _distribution(
-        "triangular", "numbers of a triangular distribution",
-        {"left": _REQUIRED, "mode": _REQUIRED, "right": _REQUIRED}, "0.0, 1.0, 3.0, 2")
-    vonmises = _distribution(
-        "vonmises", "von Mises-distributed angles", {"mu": _REQUIRED, "kappa": _REQUIRED},
-        "0.0, 4.0, 2")
-    wald = _distribution(
-        "wald", "Wald-distributed numbers", {"mean": _REQUIRED, "scale": _REQUIRED},
-        "3.0, 2.0, 2")
-    weibull = _distribution(
-        "weibull", "Weibull-distributed numbers", {"a": _REQUIRED}, "2.0, 2")
-    zipf = _distribution("zipf", "Zipf-distributed integers", {"a": _REQUIRED}, "3.0, 4")
-    # fmt: on
-
     def _order(self, x: Tensor, axis: int) -> Any:
         """Where the slices of x along an axis come from, as NumPy shuffles them."""
         if not -x.ndim <= axis < x.ndim:
@@ -434,7 +314,7 @@ class Generator(Recorded):
             return getattr(self._numpy, name)(*held, **named)
 
 
-METHODS.update(vars(Generator))
+METHODS.update(vars(Distributions) | vars(Generator))
 
 
 def default_rng(seed: Any = None) -> Generator:
@@ -494,7 +374,50 @@ wald = _DEFAULT.wald
 weibull = _DEFAULT.weibull
 zipf = _DEFAULT.zipf
 
-__all__ = ["Generator", "default_rng"]
-__all__ += [
-    name for name, value in list(globals().items()) if getattr(value, "__self__", 0) is _DEFAULT
+__all__ = [
+    "Generator",
+    "beta",
+    "binomial",
+    "bytes",
+    "chisquare",
+    "choice",
+    "default_rng",
+    "dirichlet",
+    "exponential",
+    "f",
+    "gamma",
+    "geometric",
+    "gumbel",
+    "hypergeometric",
+    "integers",
+    "laplace",
+    "logistic",
+    "lognormal",
+    "logseries",
+    "multinomial",
+    "multivariate_normal",
+    "negative_binomial",
+    "noncentral_chisquare",
+    "noncentral_f",
+    "normal",
+    "pareto",
+    "permutation",
+    "permuted",
+    "poisson",
+    "power",
+    "random",
+    "rayleigh",
+    "seed",
+    "shuffle",
+    "standard_cauchy",
+    "standard_exponential",
+    "standard_gamma",
+    "standard_normal",
+    "standard_t",
+    "triangular",
+    "uniform",
+    "vonmises",
+    "wald",
+    "weibull",
+    "zipf",
 ]
