@@ -61,15 +61,16 @@ def together(name: str, step: Callable[[], Any]) -> list[Any]:
 
     Raises
     ------
-    Exception
-        What the step of this rank raised.
+    BaseException
+        What the step of this rank raised; KeyboardInterrupt and SystemExit are among it.
     RankError
         Where that of another rank raised; it has the rank and its error.
     """
-    result, error = None, None
+    result: Any = None
+    error: BaseException | None = None
     try:
         result = step()
-    except Exception as raised:
+    except BaseException as raised:  # Ctrl-C, too: the others wait for this rank
         error = raised
     outcomes = told(name, [result, None if error is None else in_one_line(error)])
     if error is not None:

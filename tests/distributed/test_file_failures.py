@@ -325,3 +325,37 @@ def test_without_tensorstore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         for error in each_error(call, 2):
             with pytest.raises(ImportError, match=r"pip install 'oneflow_lite\[checkpoint\]'"):
                 raise error
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("step", ["_create", "_write"])
+def test_an_interrupt_of_one_rank_ends_the_call_on_all(
+    step: str, kind: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = getattr(npy, step)
+
+    def interrupted(*args: Any, **names: Any) -> Any:
+        if flow.distributed.rank() == 0:
+            raise kind
+        return real(*args, **names)
+
+    def program() -> BaseException | None:
+        x = flow.tensor(np.arange(6.0), placement=placement.all("cpu"), sbp=sbp.split(0))
+        raised: BaseException | None = None
+        flow.distributed.barrier()
+        try:
+            save(tmp_path / "x.npy", x)
+        except BaseException as error:
+            raised = error
+        monkeypatch.undo()
+        flow.distributed.barrier()
+        save(tmp_path / "x.npy", x)
+        np.testing.assert_array_equal(x.full().numpy(), np.arange(6.0))
+        return raised
+
+    monkeypatch.setattr(npy, step, interrupted)
+    first, second = flow.distributed.run(program, 2)
+    assert type(first) is kind
+    assert isinstance(second, RankError)
+    assert str(second).startswith(f"[save] rank 0: {kind.__name__}")
+    np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), np.arange(6.0))

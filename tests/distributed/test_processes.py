@@ -100,6 +100,32 @@ def test_faults(fault: str, start: Start) -> None:
         assert len(re.findall(pattern, done.stdout)) >= ranks, done.stdout
 
 
+def test_an_interrupt_inside_save_is_told_to_the_others(start: Start, tmp_path: Path) -> None:
+    done = start(
+        2,
+        code=f"""
+from oneflow_lite.distributed import files, save
+real = files.npy._create
+def interrupted(*args, **names):
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+files.npy._create = interrupted
+x = flow.ones((4,), placement=everywhere, sbp=sbp.split(0))
+try:
+    save({str(tmp_path / "x.npy")!r}, x)
+except BaseException as error:
+    say("raised:", type(error).__name__)
+files.npy._create = real
+save({str(tmp_path / "x.npy")!r}, x)
+say("saved:", total(flow.ones(5))[0])
+""",
+    )
+    assert done.returncode == 0, done.stdout
+    raised = sorted(re.findall(r"raised: (\w+)", done.stdout))
+    assert raised == ["KeyboardInterrupt", "RankError"], done.stdout
+    assert re.findall(r"saved: (\S+)", done.stdout) == ["2.0", "2.0"], done.stdout
+
+
 def test_a_rank_that_has_ended_waits_for_the_others_without_its_core(start: Start) -> None:
     done = start(
         2,
