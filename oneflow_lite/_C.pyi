@@ -3,7 +3,7 @@ by the package; nothing here is imported by users."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from inspect import Signature
-from typing import Any, ClassVar, SupportsIndex, TypeAlias, TypeVar
+from typing import Any, ClassVar, SupportsIndex, TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -296,6 +296,19 @@ class Op:
     __signature__: Signature
     def __call__(self, *operands: Any, out: Any = None) -> Tensor: ...
     def accumulate(self, x: Any, axis: int = 0, dtype: Any = None) -> Tensor: ...
+
+# What rows of one operand and of two are to type checkers; at run time they are Ops.
+class _UnaryOp(Op):
+    @overload  # type: ignore[override]
+    def __call__(self, x: GlobalTensor, /) -> GlobalTensor: ...
+    @overload
+    def __call__(self, x: Any, /, *, out: Any = None) -> Tensor: ...
+
+class _BinaryOp(Op):
+    @overload  # type: ignore[override]
+    def __call__(self, x1: GlobalTensor, x2: Any, /) -> GlobalTensor: ...
+    @overload
+    def __call__(self, x1: Any, x2: Any, /, *, out: Any = None) -> Tensor: ...
 
 def register_op(
     name: str, ufunc: np.ufunc, properties: Any, row: str, doc: str, slot: str | None

@@ -185,7 +185,8 @@ def matrix_rank(x: Any, /, tol: Any = None, *, rtol: Any = None) -> Tensor:
         limit = expand_dims(_max_or_zero(s, s.ndim - 1), axis=-1) * part
     else:
         limit = expand_dims(on_one_device(a, tol)[1], axis=-1)
-    return reduction.sum(s > limit, axis=-1)
+    above: Tensor = s > limit
+    return reduction.sum(above, axis=-1)
 
 
 # --- how NumPy computes them

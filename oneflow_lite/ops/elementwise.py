@@ -242,7 +242,8 @@ def clip(x: Any, /, min: Any = None, max: Any = None, *, out: Any = None) -> Ten
         return maximum(x, min, out=out)
     if min is None:
         return minimum(x, max, out=out)
-    return _clip(x, min, max, out=out)
+    clipped: Tensor = _clip(x, min, max, out=out)
+    return clipped
 
 
 def _like_it(x: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from inspect import Parameter, Signature
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, overload
 
 import numpy as np
 
@@ -109,9 +109,45 @@ _POSITIVE: Samples = ([0.25, 0.5], [1.0, 2.0])  # inside the domain of nearly ev
 _INTEGERS: Samples = ([6, 12], [3, 2])
 
 
+class _OfOne(Protocol):
+    """A ufunc of one operand."""
+
+    @property
+    def nin(self) -> Literal[1]: ...
+
+
+class _OfTwo(Protocol):
+    """A ufunc of two operands."""
+
+    @property
+    def nin(self) -> Literal[2]: ...
+
+
+@overload
 def op(
     name: str,
-    ufunc: np.ufunc,
+    ufunc: _OfOne,
+    cuda: str,
+    summary: str,
+    slot: str | None = None,
+    example: Samples | None = None,
+    vjp: Vjp = (),
+    **properties: Any,
+) -> "_C._UnaryOp": ...
+@overload
+def op(
+    name: str,
+    ufunc: _OfTwo,
+    cuda: str,
+    summary: str,
+    slot: str | None = None,
+    example: Samples | None = None,
+    vjp: Vjp = (),
+    **properties: Any,
+) -> "_C._BinaryOp": ...
+def op(
+    name: str,
+    ufunc: Any,
     cuda: str,
     summary: str,
     slot: str | None = None,

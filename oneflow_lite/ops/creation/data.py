@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike
+from oneflow_lite.ops.signatures import makes_global
 from oneflow_lite.ops.table import exported
 
 Shape = int | Sequence[int]
 
 
+@makes_global
 @_C.native(_C.paths.tensor)
 def tensor(
     data: Any, dtype: Any = None, device: DeviceLike = None, *, pin_memory: bool = False
@@ -47,6 +49,7 @@ def tensor(
     """
 
 
+@makes_global
 @_C.native(_C.paths.asarray)
 def asarray(
     obj: Any, /, dtype: Any = None, *, device: DeviceLike = None, copy: bool | None = None
@@ -120,6 +123,7 @@ def ascontiguousarray(obj: Any, dtype: Any = None, *, device: DeviceLike = None)
     """
 
 
+@makes_global
 @_C.native(_C.paths.empty)
 def empty(
     shape: Shape, dtype: Any = None, *, device: DeviceLike = None, pin_memory: bool = False
@@ -143,6 +147,7 @@ def empty(
     """
 
 
+@makes_global
 @_C.native(_C.paths.zeros)
 def zeros(
     shape: Shape, dtype: Any = None, *, device: DeviceLike = None, pin_memory: bool = False
@@ -156,6 +161,7 @@ def zeros(
     """
 
 
+@makes_global
 @_C.native(_C.paths.ones)
 def ones(
     shape: Shape, dtype: Any = None, *, device: DeviceLike = None, pin_memory: bool = False
@@ -169,6 +175,7 @@ def ones(
     """
 
 
+@makes_global
 @_C.native(_C.paths.full)
 def full(
     shape: Shape,

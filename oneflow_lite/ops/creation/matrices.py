@@ -8,9 +8,11 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike
 from oneflow_lite.ops.creation.data import asarray, empty, zeros
 from oneflow_lite.ops.creation.ranges import arange
+from oneflow_lite.ops.signatures import makes_global
 from oneflow_lite.ops.table import exported
 
 
+@makes_global
 @_C.native(_C.paths.eye)
 def eye(
     n_rows: int,

@@ -11,9 +11,11 @@ from oneflow_lite.dtypes import DType, canonical, computed_in, result_type
 from oneflow_lite.inspection import returned
 from oneflow_lite.ops.creation.data import tensor
 from oneflow_lite.ops.operands import on_one_device
+from oneflow_lite.ops.signatures import makes_global
 from oneflow_lite.ops.table import exported
 
 
+@makes_global
 @_C.native(_C.paths.arange)
 def arange(
     start: float | None = None,
@@ -32,6 +34,7 @@ def arange(
     """
 
 
+@makes_global
 @_C.native(_C.paths.linspace)
 def linspace(
     start: complex,

@@ -178,7 +178,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
         width = diff(given[1], axis=axis)
     before = (slice(None),) * along
     pairs = samples[(*before, slice(1, None))] + samples[(*before, slice(None, -1))]
-    return sum(width * pairs / 2.0, along)
+    areas: Tensor = width * pairs / 2.0
+    return sum(areas, along)
 
 
 if not TYPE_CHECKING:

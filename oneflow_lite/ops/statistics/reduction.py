@@ -28,6 +28,7 @@ from oneflow_lite.ops.creation.data import asarray, full
 from oneflow_lite.ops.elementwise import isnan, sqrt
 from oneflow_lite.ops.masking import required_target, selected, store
 from oneflow_lite.ops.operands import is_number_along
+from oneflow_lite.ops.signatures import takes_global
 from oneflow_lite.ops.table import REDUCTIONS, exported, reduction
 
 Axis = int | Sequence[int] | None
@@ -47,6 +48,7 @@ _NANMIN = reduction("nanmin", np.fmin)
 _EXACT_FLOAT32 = 2**24  # integers up to here are float32 numbers
 
 
+@takes_global
 @_C.native(_C.paths.sum)
 def sum(
     x: Any,
@@ -90,6 +92,7 @@ def sum(
     return _reduce(_SUM, given, axis, wanted, start, keepdims, 0, where, out)
 
 
+@takes_global
 @_C.native(_C.paths.prod)
 def prod(
     x: Any,
@@ -115,6 +118,7 @@ def prod(
     return _reduce(_PROD, given, axis, wanted, start, keepdims, 1, where, out)
 
 
+@takes_global
 @_C.native(_C.paths.max)
 def max(
     x: Any,
@@ -145,6 +149,7 @@ def max(
     return _reduce(_MAX, given, axis, wanted, initial, keepdims, initial, where, out)
 
 
+@takes_global
 @_C.native(_C.paths.min)
 def min(
     x: Any,
@@ -170,6 +175,7 @@ def min(
     return _reduce(_MIN, given, axis, wanted, initial, keepdims, initial, where, out)
 
 
+@takes_global
 @_C.native(_C.paths.any)
 def any(
     x: Any,
@@ -190,6 +196,7 @@ def any(
     return _reduce(_ANY, asarray(x), axis, bool_dtype, False, keepdims, False, where, out)
 
 
+@takes_global
 @_C.native(_C.paths.all)
 def all(
     x: Any,
@@ -210,6 +217,7 @@ def all(
     return _reduce(_ALL, asarray(x), axis, bool_dtype, True, keepdims, True, where, out)
 
 
+@takes_global
 def mean(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """Return the sum divided by the count, with ``numpy.mean``'s bits; NaN of no elements.
 
@@ -233,6 +241,7 @@ def mean(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False
     return _C.astype(_divided(total, _count(given, axis)), wanted, False)
 
 
+@takes_global
 def var(
     x: Any,
     /,
@@ -278,6 +287,7 @@ def var(
     return _C.astype(_divided(total, divisor), accumulate, False)
 
 
+@takes_global
 def std(
     x: Any,
     /,
