@@ -10,9 +10,9 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from oneflow_lite import _C
+from oneflow_lite import _C, flag_types
 from oneflow_lite.flag_values import (
     COUNT_RATES,
     MAX_INT32,
@@ -341,7 +341,7 @@ class _Setting:
     source: str
 
 
-class Flags:
+class Flags(flag_types.FlagTypes):
     """Every flag, as an attribute; called, a scope in which some have other values.
 
     Flags hold for the process: the scope that began last, in whatever thread, decides for all.
@@ -361,11 +361,13 @@ class Flags:
         # The process's setting of each flag, then those of the scopes in the order of their begin.
         self._settings = {row.name: [_Setting(row.default, "default")] for row in rows}
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        self._known(name, AttributeError)
-        return self._settings[name][-1].value
+    if not TYPE_CHECKING:  # checkers know the names
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            self._known(name, AttributeError)
+            return self._settings[name][-1].value
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._rows]
@@ -375,7 +377,7 @@ class Flags:
         return f"flags({values})"
 
     @contextmanager
-    def __call__(self, **changes: Any) -> Iterator[None]:
+    def __call__(self, **changes: "flag_types.Unpack[flag_types.Changes]") -> Iterator[None]:
         """Set flags for the time of a ``with`` block.
 
         Where blocks overlap, of one thread or of several, the one that began last decides. The end

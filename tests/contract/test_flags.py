@@ -11,6 +11,7 @@ import pytest
 
 import oneflow_lite as flow
 from oneflow_lite import _C
+from oneflow_lite.flag_types import Changes, FlagTypes
 from oneflow_lite.flags import _ROWS, Flags
 
 VARIABLES = [row.variable for row in _ROWS]
@@ -25,6 +26,17 @@ def loaded(**variables: str) -> Flags:
     flags = registry()
     flags.load({f"ONEFLOW_LITE_{name}": text for name, text in variables.items()})
     return flags
+
+
+def test_type_checkers_know_the_rows() -> None:
+    known = FlagTypes.__annotations__
+    assert list(known) == [row.name for row in _ROWS]
+    assert list(Changes.__annotations__) == [row.name for row in _ROWS if row.apply is not None]
+    for row in _ROWS:
+        kind = type(row.default)
+        assert (
+            row.default is None or getattr(known[row.name], "__origin__", known[row.name]) is kind
+        )
 
 
 @pytest.mark.parametrize("text", ["1", "true", "ON", " yes "])

@@ -80,7 +80,7 @@ KNOWN_FOLDERS_WITH_RINGS = {"ops", "python"}
 
 # Layers of the package, lowest first; a module imports its own layer and those below.
 LAYERS = (
-    {"_C", "main_interpreter", "flag_values"},
+    {"_C", "main_interpreter", "flag_values", "flag_types"},
     {"flags", "dtypes", "device", "inspection", "failures", "launchers"},
     {"ops", "linalg", "fft", "random", "interop", "interchange", "display", "tensor"},
     {"cuda"},
