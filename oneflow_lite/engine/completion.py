@@ -4,7 +4,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Generator
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from typing import TYPE_CHECKING, Any
 
 from oneflow_lite import _C
@@ -75,7 +75,16 @@ def _call(callback: Callable[["Completion"], Any], of: "Completion") -> None:
         LOG.exception("a callback of %r failed", of)
 
 
-class Completion(_C.Completion):
+if TYPE_CHECKING:
+
+    class _Base(_C.Completion, Future[Any]):  # type: ignore[misc]
+        """To checkers it is a future, as ``concurrent.futures`` takes it for one."""
+
+else:
+    _Base = _C.Completion
+
+
+class Completion(_Base):
     """A function in flight, or its outcome: what ``push`` returns.
 
     It has the methods of ``concurrent.futures.Future``, is accepted by
@@ -301,17 +310,17 @@ class Completion(_C.Completion):
         return watch
 
     @property
-    def _condition(self) -> threading.Condition:
+    def _condition(self) -> threading.Condition:  # type: ignore[override]
         return self._watched().condition
 
     @property
-    def _state(self) -> str:
+    def _state(self) -> str:  # type: ignore[override]
         if not self._watched().is_told:
             return "PENDING"
         return "CANCELLED_AND_NOTIFIED" if self.cancelled() else "FINISHED"
 
     @property
-    def _waiters(self) -> list[Any]:
+    def _waiters(self) -> list[Any]:  # type: ignore[override]
         return self._watched().waiters
 
 

@@ -364,7 +364,7 @@ class _File(NamedTuple):
 _file: list[_File] = []  # at most one
 
 
-def start_file(path: str) -> None:
+def start_file(path: str | os.PathLike[str]) -> None:
     """Record from now until ``write_file``.
 
     The file is opened here, so that a path that cannot be written is known before the program runs.
@@ -391,7 +391,8 @@ def start_file(path: str) -> None:
     >>> folder.cleanup()
     """
     try:
-        given, path = path, ranks.path_of_rank(path)
+        given = os.fspath(path)
+        path = ranks.path_of_rank(given)
         was_there = os.path.exists(path)
         file: TextIO | None = open(path, "a", encoding="utf-8")  # noqa: SIM115 - until write_file
         if path != given:

@@ -9,7 +9,7 @@ run ─► feeds and fetches checked ─► key ─► kept? ── no ──►
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, overload
 
 from oneflow_lite._C import Device, Tensor
 from oneflow_lite.device import DeviceLike, resolve
@@ -97,6 +97,30 @@ class Executor:
     def __repr__(self) -> str:
         return f"Executor({str(self.device)!r})" if self.device else "Executor()"
 
+    @overload
+    def run(
+        self,
+        program: Program,
+        feed: Mapping[str, Any] | None = ...,
+        fetch_list: list[Tensor] | list[str] | list[Tensor | str] | None = ...,
+        scope: Scope | None = ...,
+    ) -> list[Tensor]: ...
+    @overload
+    def run(
+        self,
+        program: Program,
+        feed: Mapping[str, Any] | None,
+        fetch_list: Tensor | str,
+        scope: Scope | None = ...,
+    ) -> Tensor: ...
+    @overload
+    def run(
+        self,
+        program: Program,
+        feed: Mapping[str, Any] | None = ...,
+        fetch_list: Any = ...,
+        scope: Scope | None = ...,
+    ) -> Any: ...
     def run(
         self,
         program: Program,

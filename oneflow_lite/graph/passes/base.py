@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol, overload
 
 from oneflow_lite.graph.ir import Function
 from oneflow_lite.graph.nearest import nearest
@@ -173,6 +173,39 @@ def find_pass(name: str) -> Pass:
     return _REGISTRY[name]
 
 
+class _Decorator(Protocol):
+    """What makes a pass of a function, or a class of passes of a class."""
+
+    @overload
+    def __call__(self, transform: type[Any], /) -> Any: ...
+    @overload
+    def __call__(self, transform: Callable[..., Any], /) -> Pass: ...
+
+
+@overload
+def function_pass(
+    transform: None = None,
+    *,
+    opt_level: int = ...,
+    name: str | None = ...,
+    required: Iterable[str] = ...,
+) -> _Decorator: ...
+@overload
+def function_pass(
+    transform: type[Any],
+    *,
+    opt_level: int = ...,
+    name: str | None = ...,
+    required: Iterable[str] = ...,
+) -> Any: ...
+@overload
+def function_pass(
+    transform: Callable[..., Any],
+    *,
+    opt_level: int = ...,
+    name: str | None = ...,
+    required: Iterable[str] = ...,
+) -> "Pass": ...
 def function_pass(
     transform: Any = None,
     *,
@@ -210,6 +243,30 @@ def function_pass(
     return _decorated(transform, FunctionPass, "transform_function", opt_level, name, required)
 
 
+@overload
+def module_pass(
+    transform: None = None,
+    *,
+    opt_level: int = ...,
+    name: str | None = ...,
+    required: Iterable[str] = ...,
+) -> _Decorator: ...
+@overload
+def module_pass(
+    transform: type[Any],
+    *,
+    opt_level: int = ...,
+    name: str | None = ...,
+    required: Iterable[str] = ...,
+) -> Any: ...
+@overload
+def module_pass(
+    transform: Callable[..., Any],
+    *,
+    opt_level: int = ...,
+    name: str | None = ...,
+    required: Iterable[str] = ...,
+) -> "Pass": ...
 def module_pass(
     transform: Any = None,
     *,
