@@ -409,7 +409,7 @@ def cpu_features() -> list[str]:
 def reduce(
     op: Op,
     x: Tensor,
-    axes: Sequence[int] | None,
+    axes: Sequence[SupportsIndex] | None,
     accumulate: np.dtype[Any],
     initial: Any,
     keepdims: bool,
@@ -417,7 +417,7 @@ def reduce(
     """Reduces over axes (may be negative; None: all), accumulating (and returning) in a dtype.
     initial None: ValueError for an empty reduction."""
 
-def arg_reduce(x: Tensor, axis: int | None, keepdims: bool, minimum: bool) -> Tensor: ...
+def arg_reduce(x: Tensor, axis: SupportsIndex | None, keepdims: bool, minimum: bool) -> Tensor: ...
 def call_kernel(
     name: str,
     kernel: str,

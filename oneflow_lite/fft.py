@@ -11,7 +11,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import numpy as np
 from numpy.fft import _pocketfft_umath as loops  # type: ignore[attr-defined]
@@ -242,7 +242,9 @@ def irfft2(x: Any, /, s: Sizes = None, axes: Axes = _PLANE, norm: str | None = N
     return irfftn(x, s, axes, norm)
 
 
-def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+def fftfreq(
+    n: SupportsIndex, /, d: float = 1.0, *, dtype: Any = None, device: DeviceLike = None
+) -> Tensor:
     """Return the frequencies of the points of ``fft``, in cycles per unit of d.
 
     Parameters
@@ -270,7 +272,9 @@ def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: DeviceLike 
     return _frequencies("fftfreq", numbers, count, d, dtype)
 
 
-def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: DeviceLike = None) -> Tensor:
+def rfftfreq(
+    n: SupportsIndex, /, d: float = 1.0, *, dtype: Any = None, device: DeviceLike = None
+) -> Tensor:
     """Return the frequencies of the points of ``rfft``; parameters as for ``fftfreq``.
 
     Examples

@@ -1,6 +1,6 @@
 """Factorizations, eigenvalues and singular values, by NumPy's choice of LAPACK's routines."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.linalg import _umath_linalg as loops
@@ -101,6 +101,14 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     return (_CHOLESKY_UPPER if upper else _CHOLESKY_LOWER)(*on_one_device(x))[0]
 
 
+@overload
+def qr(x: Any, /, mode: Literal["reduced", "complete"] = ...) -> QRResult: ...
+@overload
+def qr(x: Any, /, mode: Literal["r"]) -> Tensor: ...
+@overload
+def qr(x: Any, /, mode: Literal["raw"]) -> tuple[Tensor, Tensor]: ...
+@overload
+def qr(x: Any, /, mode: str) -> Any: ...
 def qr(x: Any, /, mode: str = "reduced") -> Any:
     """Return the factors of matrices: Q with orthonormal columns, R upper triangular.
 
@@ -139,6 +147,14 @@ def qr(x: Any, /, mode: str = "reduced") -> Any:
     return QRResult(cast(q, dtype), cast(r, dtype))
 
 
+@overload
+def svd(x: Any, /, full_matrices: bool = ..., compute_uv: Literal[True] = ...) -> SVDResult: ...
+@overload
+def svd(x: Any, /, full_matrices: bool, compute_uv: Literal[False]) -> Tensor: ...
+@overload
+def svd(x: Any, /, full_matrices: bool = ..., *, compute_uv: Literal[False]) -> Tensor: ...
+@overload
+def svd(x: Any, /, full_matrices: bool = ..., compute_uv: bool = ...) -> Any: ...
 def svd(x: Any, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """Return the singular value decomposition of matrices: U, S and Vh.
 

@@ -1,6 +1,6 @@
 """Polynomials that fit samples."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import finfo
@@ -12,6 +12,29 @@ from oneflow_lite.ops.statistics.reduction import sum
 from oneflow_lite.ops.table import exported
 
 
+@overload
+def polyfit(
+    x: Any,
+    y: Any,
+    deg: int,
+    rcond: float | None = ...,
+    full: Literal[False] = ...,
+    w: Any = ...,
+) -> Tensor: ...
+@overload
+def polyfit(
+    x: Any,
+    y: Any,
+    deg: int,
+    rcond: float | None = ...,
+    *,
+    full: Literal[True],
+    w: Any = ...,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, float]: ...
+@overload
+def polyfit(
+    x: Any, y: Any, deg: int, rcond: float | None = ..., full: bool = ..., w: Any = ...
+) -> Any: ...
 def polyfit(
     x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None
 ) -> Any:

@@ -1,8 +1,9 @@
 """Norms, condition and rank; each follows NumPy's sequence of operations, for its bits."""
 
 import math
+import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 from numpy.linalg import LinAlgError, _umath_linalg as loops
@@ -21,7 +22,7 @@ from oneflow_lite.ops.statistics import reduction
 from oneflow_lite.ops.table import exported
 
 Order = int | float | str | None
-Axis = int | tuple[int, ...] | None
+Axis = SupportsIndex | tuple[SupportsIndex, ...] | None
 
 _INVERSE = Routine("cond", loops.inv, "d->d", "D->D", "=", cost=0.25)  # NaN where singular
 
@@ -272,7 +273,7 @@ def _axes(axis: Axis, ndim: int, op: str) -> tuple[int, ...]:
     """Axes as numbers from 0."""
     if axis is None:
         return tuple(range(ndim))
-    given = tuple(axis) if isinstance(axis, Sequence) else (axis,)
+    given = tuple(map(operator.index, axis if isinstance(axis, Sequence) else (axis,)))
     for one in given:
         if not -ndim <= one < ndim:
             raise IndexError(f"[{op}] axis {one} is out of bounds for {ndim} dimensions")

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from numpy.linalg import LinAlgError
 
@@ -38,7 +38,7 @@ def tensorinv(a: Any, /, ind: int = 2) -> Tensor:
     return _C.reshape(inverse, rest + given.shape[:ind], None)
 
 
-def tensorsolve(a: Any, b: Any, /, axes: Sequence[int] | None = None) -> Tensor:
+def tensorsolve(a: Any, b: Any, /, axes: Sequence[SupportsIndex] | None = None) -> Tensor:
     """Return the x for which ``tensordot(a, x, x.ndim)`` is b.
 
     Parameters

@@ -8,7 +8,7 @@ import builtins
 import math
 import operator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 from numpy._core.umath import clip as _clip_ufunc  # type: ignore[attr-defined]
@@ -251,7 +251,7 @@ def _like_it(x: Tensor) -> Tensor:
     return _C.astype(x, x.dtype, True)
 
 
-def round(x: Any, /, decimals: int = 0, out: Any = None) -> Tensor:
+def round(x: Any, /, decimals: SupportsIndex = 0, out: Any = None) -> Tensor:
     """Return the nearest numbers with so many decimals, ties to even, in the dtype of x.
 
     Parameters

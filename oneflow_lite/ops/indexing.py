@@ -4,7 +4,8 @@ An index out of range is an ``IndexError``: at the call where the indices are ho
 NumPy arrays), at the look at the result, with the line that issued it, where they are tensors.
 """
 
-from typing import TYPE_CHECKING, Any
+import operator
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -23,7 +24,9 @@ _MODES = {"raise": 0, "wrap": 1, "clip": 2}
 
 
 @_C.native(_C.paths.take)
-def take(x: Any, /, indices: Any, axis: int | None = None, *, mode: str = "raise") -> Tensor:
+def take(
+    x: Any, /, indices: Any, axis: SupportsIndex | None = None, *, mode: str = "raise"
+) -> Tensor:
     """Return the elements at integer positions along an axis.
 
     Parameters
@@ -50,7 +53,8 @@ def take(x: Any, /, indices: Any, axis: int | None = None, *, mode: str = "raise
            [6, 4]])
     """
     given = asarray(x)
-    source, along = (given, axis) if axis is not None else (ravel(given), 0)
+    source = ravel(given) if axis is None else given
+    along: Any = 0 if axis is None else axis
     if is_number_along(given, axis):
         source, along = ravel(given), 0
     return _C.take(source, indices, along, mode_number(mode, "take"))
@@ -243,9 +247,10 @@ def _target(x: Any, op: str) -> Tensor:
 
 
 def _axis(axis: int, ndim: int, op: str) -> int:
-    if not -ndim <= axis < ndim:
+    place = operator.index(axis)
+    if not -ndim <= place < ndim:
         raise IndexError(f"[{op}] axis {axis} is out of bounds for {ndim} dimensions")
-    return axis % ndim
+    return place % ndim
 
 
 def _replaced(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 import math
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -23,7 +23,7 @@ _C.register_op("matmul", np.matmul, _PRODUCT, "matmul", "Matrix product.", "matm
 
 _FAR = 2**62  # beyond every diagonal
 
-Axes = int | Sequence[int]
+Axes = SupportsIndex | Sequence[SupportsIndex]
 
 
 def matmul(x1: Any, x2: Any, /) -> Tensor:
@@ -49,7 +49,7 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
 
 
 @_C.native(_C.paths.vecdot)
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+def vecdot(x1: Any, x2: Any, /, *, axis: SupportsIndex = -1) -> Tensor:
     """Return the dot products of the vectors along an axis; x1 is conjugated.
 
     Parameters
@@ -272,7 +272,14 @@ def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tens
     return _C.diagonal(given, place, axis1, axis2)
 
 
-def trace(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
+def trace(
+    x: Any,
+    /,
+    offset: int = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: Any = None,
+) -> Tensor:
     """Return the sum along a diagonal of two axes; parameters as for ``diagonal`` and ``sum``.
 
     Examples
@@ -283,7 +290,7 @@ def trace(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any
     return sum_of(diagonal(x, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
-def _last(x: Tensor, axis: int, op: str) -> Tensor:
+def _last(x: Tensor, axis: SupportsIndex, op: str) -> Tensor:
     """X with the axis moved to the end."""
     if x.ndim == 0:
         raise ValueError(f"[{op}] expected at least one dimension, got shape ()")

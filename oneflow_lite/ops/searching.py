@@ -1,7 +1,7 @@
 """Searching: where things are, and choosing by a condition."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from oneflow_lite.ops.table import exported
 
 
 @_C.native(_C.paths.argmax)
-def argmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def argmax(x: Any, /, axis: SupportsIndex | None = None, keepdims: bool = False) -> Tensor:
     """Return the int64 index of the first largest element (of the first NaN, if any).
 
     Parameters
@@ -43,7 +43,7 @@ def argmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor
 
 
 @_C.native(_C.paths.argmin)
-def argmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def argmin(x: Any, /, axis: SupportsIndex | None = None, keepdims: bool = False) -> Tensor:
     """Return the int64 index of the first smallest element. Parameters as for ``argmax``.
 
     Examples
@@ -192,7 +192,11 @@ def argwhere(x: Any, /) -> Tensor:
 
 @_C.native(_C.paths.count_nonzero)
 def count_nonzero(
-    x: Any, /, axis: int | Sequence[int] | None = None, *, keepdims: bool = False
+    x: Any,
+    /,
+    axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    *,
+    keepdims: bool = False,
 ) -> Tensor:
     """Return, as int64, how many elements are not zero (NaN is not).
 

@@ -2,7 +2,7 @@
 these functions wait for that one number, except ``isin``.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
@@ -145,6 +145,66 @@ def unique_values(x: Any) -> Tensor:
     return _distinct("unique_values", x, False, False, False, False)[0]
 
 
+@overload
+def unique(
+    x: Any,
+    /,
+    return_index: Literal[False] = ...,
+    return_inverse: Literal[False] = ...,
+    return_counts: Literal[False] = ...,
+    axis: None = ...,
+    *,
+    equal_nan: bool = ...,
+    sorted: bool = ...,
+) -> Tensor: ...
+@overload
+def unique(
+    x: Any,
+    /,
+    return_index: bool = ...,
+    return_inverse: bool = ...,
+    *,
+    return_counts: Literal[True],
+    axis: None = ...,
+    equal_nan: bool = ...,
+    sorted: bool = ...,
+) -> tuple[Tensor, ...]: ...
+@overload
+def unique(
+    x: Any,
+    /,
+    return_index: bool = ...,
+    *,
+    return_inverse: Literal[True],
+    return_counts: bool = ...,
+    axis: None = ...,
+    equal_nan: bool = ...,
+    sorted: bool = ...,
+) -> tuple[Tensor, ...]: ...
+@overload
+def unique(
+    x: Any,
+    /,
+    return_index: Literal[True],
+    return_inverse: bool = ...,
+    return_counts: bool = ...,
+    axis: None = ...,
+    *,
+    equal_nan: bool = ...,
+    sorted: bool = ...,
+) -> tuple[Tensor, ...]: ...
+@overload
+def unique(
+    x: Any,
+    /,
+    return_index: bool,
+    return_inverse: bool = ...,
+    return_counts: bool = ...,
+    axis: None = ...,
+    *,
+    equal_nan: bool = ...,
+    sorted: bool = ...,
+) -> Any: ...
 def unique(
     x: Any,
     /,

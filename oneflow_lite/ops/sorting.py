@@ -3,7 +3,7 @@ and then their imaginary parts. Descending is the reverse order, in which NaN co
 """
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -21,7 +21,7 @@ _KINDS = (None, "quicksort", "heapsort", "mergesort", "stable")
 def sort(
     x: Any,
     /,
-    axis: int | None = -1,
+    axis: SupportsIndex | None = -1,
     kind: str | None = None,
     *,
     descending: bool = False,
@@ -56,7 +56,7 @@ def sort(
 def argsort(
     x: Any,
     /,
-    axis: int | None = -1,
+    axis: SupportsIndex | None = -1,
     kind: str | None = None,
     *,
     descending: bool = False,
@@ -83,7 +83,7 @@ def argsort(
 
 
 def sort_in_place(
-    x: Tensor, axis: int = -1, kind: str | None = None, *, stable: bool | None = None
+    x: Tensor, axis: SupportsIndex = -1, kind: str | None = None, *, stable: bool | None = None
 ) -> None:
     """Sort the tensor itself along an axis, ascending; parameters as for ``flow.sort``.
 
@@ -97,7 +97,7 @@ def sort_in_place(
     _C.assign(x, sort(x, axis=operator.index(axis), stable=stable, kind=kind))
 
 
-def _lanes(x: Tensor, axis: int | None, kind: str | None, op: str) -> tuple[Tensor, int]:
+def _lanes(x: Tensor, axis: SupportsIndex | None, kind: str | None, op: str) -> tuple[Tensor, int]:
     """What to sort and the axis, counted from 0."""
     if not (kind is None or isinstance(kind, str)) or kind not in _KINDS:
         raise ValueError(f"[{op}] expected kind to be one of {_KINDS}, got {kind!r}")

@@ -2,7 +2,7 @@
 
 import builtins
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from numpy.exceptions import AxisError
 
@@ -16,7 +16,14 @@ from oneflow_lite.ops.table import exported
 
 
 @_C.native(_C.paths.diff)
-def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+def diff(
+    x: Any,
+    /,
+    n: SupportsIndex = 1,
+    axis: SupportsIndex = -1,
+    prepend: Any = None,
+    append: Any = None,
+) -> Tensor:
     """Return the differences between neighbours along an axis, n times over.
 
     Parameters

@@ -1,7 +1,7 @@
 """Creation from data and values. Defaults: float64, int64, the thread's default device."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
@@ -9,7 +9,7 @@ from oneflow_lite.device import DeviceLike
 from oneflow_lite.ops.signatures import makes_global
 from oneflow_lite.ops.table import exported
 
-Shape = int | Sequence[int]
+Shape = SupportsIndex | Sequence[SupportsIndex]
 
 
 @makes_global

@@ -1,7 +1,7 @@
 """Matrices from a rule: identities, diagonals, triangles."""
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
@@ -18,7 +18,7 @@ def eye(
     n_rows: int,
     n_cols: int | None = None,
     /,
-    k: int = 0,
+    k: SupportsIndex = 0,
     dtype: Any = None,
     *,
     device: DeviceLike = None,
@@ -50,7 +50,7 @@ def identity(n: int, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
 
 
 @_C.native(_C.paths.diag)
-def diag(x: Any, /, k: int = 0) -> Tensor:
+def diag(x: Any, /, k: SupportsIndex = 0) -> Tensor:
     """Return a matrix with x on its k-th diagonal, or a copy of the k-th diagonal of a matrix.
 
     Raises
@@ -79,7 +79,7 @@ def diag(x: Any, /, k: int = 0) -> Tensor:
 def tri(
     n_rows: int,
     n_cols: int | None = None,
-    k: int = 0,
+    k: SupportsIndex = 0,
     dtype: Any = None,
     *,
     device: DeviceLike = None,
@@ -97,7 +97,7 @@ def tri(
 
 
 @_C.native(_C.paths.tril)
-def tril(x: Any, /, k: int = 0) -> Tensor:
+def tril(x: Any, /, k: SupportsIndex = 0) -> Tensor:
     """Return x with zeros above the k-th diagonal of its last two dimensions.
 
     Examples
@@ -112,7 +112,7 @@ def tril(x: Any, /, k: int = 0) -> Tensor:
 
 
 @_C.native(_C.paths.triu)
-def triu(x: Any, /, k: int = 0) -> Tensor:
+def triu(x: Any, /, k: SupportsIndex = 0) -> Tensor:
     """Return x with zeros below the k-th diagonal of its last two dimensions.
 
     Examples

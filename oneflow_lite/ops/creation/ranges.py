@@ -1,6 +1,6 @@
 """Creation of ranges and of grids of coordinates."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def arange(
 def linspace(
     start: complex,
     stop: complex,
-    num: int = 50,
+    num: SupportsIndex = 50,
     endpoint: bool = True,
     *,
     dtype: Any = None,
@@ -67,7 +67,7 @@ def linspace(
 def logspace(
     start: complex,
     stop: complex,
-    num: int = 50,
+    num: SupportsIndex = 50,
     endpoint: bool = True,
     base: complex = 10.0,
     dtype: Any = None,
@@ -93,7 +93,7 @@ def logspace(
 def geomspace(
     start: complex,
     stop: complex,
-    num: int = 50,
+    num: SupportsIndex = 50,
     endpoint: bool = True,
     dtype: Any = None,
     *,

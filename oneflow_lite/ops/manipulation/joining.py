@@ -1,7 +1,7 @@
 """Joining tensors: one after the other, or side by side along a new axis."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
@@ -19,7 +19,7 @@ _WEAK = (int, float, complex)
 def concat(
     arrays: Sequence[Any],
     /,
-    axis: int | None = 0,
+    axis: SupportsIndex | None = 0,
     out: Any = None,
     *,
     dtype: Any = None,
@@ -51,7 +51,7 @@ def concat(
 @_C.native(_C.paths.stack)
 def stack(
     arrays: Sequence[Any],
-    axis: int = 0,
+    axis: SupportsIndex = 0,
     out: Any = None,
     *,
     dtype: Any = None,
@@ -71,7 +71,7 @@ def stack(
 def _joined(
     join: Callable[..., Tensor],
     arrays: Sequence[Any],
-    axis: int | None,
+    axis: SupportsIndex | None,
     out: Any,
     dtype: Any,
     casting: str,
@@ -99,7 +99,7 @@ def _joined(
     return joined if out is None else store(op, out, joined, casting)
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+def unstack(x: Any, /, *, axis: SupportsIndex = 0) -> tuple[Tensor, ...]:
     """Return the slices of x along an axis, as views without it.
 
     Examples

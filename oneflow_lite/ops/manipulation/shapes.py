@@ -1,7 +1,7 @@
 """Shapes: views where strides allow, copies elsewhere."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -12,11 +12,13 @@ from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.table import exported
 
-Axes = int | Sequence[int]
+Axes = SupportsIndex | Sequence[SupportsIndex]
 
 
 @_C.native(_C.paths.reshape)
-def reshape(x: Any, /, shape: int | Sequence[int], *, copy: bool | None = None) -> Tensor:
+def reshape(
+    x: Any, /, shape: SupportsIndex | Sequence[SupportsIndex], *, copy: bool | None = None
+) -> Tensor:
     """Return the elements of x, in row-major order, in another shape.
 
     Parameters
@@ -38,7 +40,7 @@ def reshape(x: Any, /, shape: int | Sequence[int], *, copy: bool | None = None) 
 
 
 @_C.native(_C.paths.permute_dims)
-def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
+def permute_dims(x: Any, /, axes: Sequence[SupportsIndex]) -> Tensor:
     """Return a view with the dimensions in another order.
 
     Examples
@@ -49,7 +51,7 @@ def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
 
 
 @_C.native(_C.paths.transpose)
-def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Tensor:
+def transpose(x: Any, /, axes: Sequence[SupportsIndex] | None = None) -> Tensor:
     """Return a view with the dimensions in another order, reversed by default.
 
     Examples
@@ -82,7 +84,7 @@ def moveaxis(x: Any, /, source: Axes, destination: Axes) -> Tensor:
 
 
 @_C.native(_C.paths.broadcast_to)
-def broadcast_to(x: Any, /, shape: int | Sequence[int]) -> Tensor:
+def broadcast_to(x: Any, /, shape: SupportsIndex | Sequence[SupportsIndex]) -> Tensor:
     """Return a view of x with NumPy's broadcasting.
 
     Examples
@@ -113,7 +115,7 @@ def broadcast_arrays(*arrays: Any) -> list[Tensor] | tuple[Tensor, ...]:
 
 
 @_C.native(_C.paths.broadcast_shapes)
-def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
+def broadcast_shapes(*shapes: SupportsIndex | Sequence[SupportsIndex]) -> tuple[int, ...]:
     """Return the shape to which shapes broadcast.
 
     Raises
@@ -161,7 +163,7 @@ def squeeze(x: Any, /, axis: Axes | None = None) -> Tensor:
 
 
 @_C.native(_C.paths.swapaxes)
-def swapaxes(x: Any, /, axis1: int, axis2: int) -> Tensor:
+def swapaxes(x: Any, /, axis1: SupportsIndex, axis2: SupportsIndex) -> Tensor:
     """Return a view with two dimensions exchanged.
 
     Examples

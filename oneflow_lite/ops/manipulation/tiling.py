@@ -3,7 +3,7 @@
 import operator
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from oneflow_lite.ops.table import exported
 
 
 @_C.native(_C.paths.repeat)
-def repeat(x: Any, /, repeats: Any, axis: int | None = None) -> Tensor:
+def repeat(x: Any, /, repeats: Any, axis: SupportsIndex | None = None) -> Tensor:
     """Return each element of x, or each slice along an axis, several times.
 
     Parameters
@@ -83,7 +83,7 @@ def _repeated(x: Tensor, count: int, axis: int) -> Tensor:
     return _C.reshape(rows, (*shape[:axis], shape[axis] * count, *shape[axis + 1 :]), True)
 
 
-def tile(x: Any, repetitions: int | Sequence[int], /) -> Tensor:
+def tile(x: Any, repetitions: SupportsIndex | Sequence[SupportsIndex], /) -> Tensor:
     """Return copies of x side by side, as many along each axis as given.
 
     Parameters

@@ -2,7 +2,7 @@
 
 import builtins
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 from numpy.exceptions import AxisError
@@ -22,7 +22,7 @@ from oneflow_lite.ops.operands import host_array, on_one_device
 from oneflow_lite.ops.table import exported
 
 
-def append(x: Any, /, values: Any, axis: int | None = None) -> Tensor:
+def append(x: Any, /, values: Any, axis: SupportsIndex | None = None) -> Tensor:
     """Return x with values behind it along an axis; flattened without one.
 
     Examples
@@ -36,7 +36,7 @@ def append(x: Any, /, values: Any, axis: int | None = None) -> Tensor:
     return concat([one, other], axis)
 
 
-def delete(x: Any, /, obj: Any, axis: int | None = None) -> Tensor:
+def delete(x: Any, /, obj: Any, axis: SupportsIndex | None = None) -> Tensor:
     """Return x without some of its slices along an axis.
 
     Parameters
@@ -99,7 +99,7 @@ def _places(obj: Any) -> Any:
     return places.item() if places.size == 1 and places.dtype.kind in "iu" else places
 
 
-def insert(x: Any, /, obj: Any, values: Any, axis: int | None = None) -> Tensor:
+def insert(x: Any, /, obj: Any, values: Any, axis: SupportsIndex | None = None) -> Tensor:
     """Return x with values before some of its slices along an axis.
 
     Parameters
@@ -214,13 +214,13 @@ def _spread(new: Tensor, shape: tuple[int, ...]) -> Tensor:
         raise ValueError(f"[insert] shape {new.shape} does not broadcast to {shape}") from None
 
 
-def _along(op: str, x: Any, axis: int | None) -> tuple[Tensor, int]:
+def _along(op: str, x: Any, axis: SupportsIndex | None) -> tuple[Tensor, int]:
     given = asarray(x)
     if axis is None:
         return ravel(given), 0
     if not -given.ndim <= operator.index(axis) < given.ndim:
         raise AxisError(f"[{op}] axis {axis} is out of bounds for {given.ndim} dimensions")
-    return given, axis % given.ndim
+    return given, operator.index(axis) % given.ndim
 
 
 if not TYPE_CHECKING:

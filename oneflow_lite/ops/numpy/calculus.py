@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.exceptions import AxisError
@@ -22,8 +22,20 @@ from oneflow_lite.ops.table import exported
 from oneflow_lite.ops.utility import diff
 
 
+@overload
+def gradient(f: Any, *spacing: Any, axis: SupportsIndex, edge_order: int = ...) -> Tensor: ...
+@overload
 def gradient(
-    f: Any, *spacing: Any, axis: int | Sequence[int] | None = None, edge_order: int = 1
+    f: Any,
+    *spacing: Any,
+    axis: SupportsIndex | Sequence[SupportsIndex] | None = ...,
+    edge_order: int = ...,
+) -> Any: ...
+def gradient(
+    f: Any,
+    *spacing: Any,
+    axis: SupportsIndex | Sequence[SupportsIndex] | None = None,
+    edge_order: int = 1,
 ) -> Any:
     """Return the derivatives of sampled data by differences between neighbours.
 
@@ -51,9 +63,8 @@ def gradient(
     """
     given = asarray(f)
     try:
-        axes = np.lib.array_utils.normalize_axis_tuple(
-            tuple(range(given.ndim)) if axis is None else axis, given.ndim
-        )
+        along: Any = tuple(range(given.ndim)) if axis is None else axis
+        axes = np.lib.array_utils.normalize_axis_tuple(along, given.ndim)
     except ValueError as error:
         raise type(error)(f"[gradient] {error}") from None
     if edge_order not in (1, 2):
@@ -147,7 +158,7 @@ def _last_factors(step: Any) -> tuple[Any, Any, Any]:
     return 0.5 / step, -2.0 / step, 1.5 / step
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: SupportsIndex = -1) -> Tensor:
     """Return the integral along an axis by the trapezoidal rule.
 
     Parameters

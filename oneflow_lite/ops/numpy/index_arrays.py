@@ -3,7 +3,7 @@
 import math
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -100,7 +100,9 @@ def ix_(*args: Any) -> Indices:
 
 
 @_C.native(_C.paths.unravel_index)
-def unravel_index(places: Any, /, shape: int | Sequence[int], order: str = "C") -> Indices:
+def unravel_index(
+    places: Any, /, shape: SupportsIndex | Sequence[SupportsIndex], order: str = "C"
+) -> Indices:
     """Return the indices, one for each dimension, of places in a flattened shape.
 
     Parameters
@@ -144,7 +146,7 @@ def unravel_index(places: Any, /, shape: int | Sequence[int], order: str = "C") 
 @_C.native(_C.paths.ravel_multi_index)
 def ravel_multi_index(
     multi_index: Sequence[Any],
-    dims: int | Sequence[int],
+    dims: SupportsIndex | Sequence[SupportsIndex],
     mode: str | Sequence[str] = "raise",
     order: str = "C",
 ) -> Tensor:
@@ -275,7 +277,7 @@ def _matrix(op: str, x: Tensor) -> tuple[int, int]:
     return x.shape[0], x.shape[1]
 
 
-def diag_indices(n: int, ndim: int = 2, *, device: DeviceLike = None) -> Indices:
+def diag_indices(n: SupportsIndex, ndim: int = 2, *, device: DeviceLike = None) -> Indices:
     """Return the indices of the diagonal of a tensor with ``ndim`` dimensions of size n.
 
     Examples

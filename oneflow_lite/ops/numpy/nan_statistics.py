@@ -1,7 +1,7 @@
 """Statistics of what is not NaN; NumPy's bits where it adds in the same order."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from oneflow_lite.ops.statistics.scan import cumprod, cumsum
 from oneflow_lite.ops.table import exported
 
 
-def nanargmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+def nanargmax(x: Any, /, axis: SupportsIndex | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the index of the first largest element that is not NaN. Parameters as for ``argmax``.
 
     Raises
@@ -57,7 +57,7 @@ def nanargmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> 
     return argmax(_filled("nanargmax", given, axis, -np.inf), axis, keepdims)
 
 
-def nanargmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+def nanargmin(x: Any, /, axis: SupportsIndex | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the index of the first smallest element that is not NaN; see ``nanargmax``.
 
     Examples
@@ -72,7 +72,7 @@ def nanargmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> 
     return argmin(_filled("nanargmin", given, axis, np.inf), axis, keepdims)
 
 
-def nancumsum(x: Any, /, axis: int | None = None, dtype: Any = None) -> Tensor:
+def nancumsum(x: Any, /, axis: SupportsIndex | None = None, dtype: Any = None) -> Tensor:
     """Return the running sums, in which NaN counts as 0; see ``cumsum``.
 
     Examples
@@ -83,7 +83,7 @@ def nancumsum(x: Any, /, axis: int | None = None, dtype: Any = None) -> Tensor:
     return cumsum(without_nan(asarray(x), 0), axis, dtype)
 
 
-def nancumprod(x: Any, /, axis: int | None = None, dtype: Any = None) -> Tensor:
+def nancumprod(x: Any, /, axis: SupportsIndex | None = None, dtype: Any = None) -> Tensor:
     """Return the running products, in which NaN counts as 1; see ``cumprod``.
 
     Examples
@@ -279,7 +279,7 @@ def _over(total: Tensor, count: Tensor) -> Tensor:
 
 
 def _found_at_once(
-    op: str, search: Callable[..., Tensor], x: Tensor, axis: int | None, keepdims: bool
+    op: str, search: Callable[..., Tensor], x: Tensor, axis: SupportsIndex | None, keepdims: bool
 ) -> Tensor | None:
     """The index where there is no NaN: the search finds the first one, and that is looked at."""
     if x.dtype.kind in "biu":
@@ -291,7 +291,7 @@ def _found_at_once(
     return None if _C.look(op, isnan(best)) else place
 
 
-def _filled(op: str, x: Tensor, axis: int | None, instead: float) -> Tensor:
+def _filled(op: str, x: Tensor, axis: SupportsIndex | None, instead: float) -> Tensor:
     is_nan = isnan(x)
     filler: Any = instead
     if x.size:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from oneflow_lite.ops.places import (
 )
 from oneflow_lite.ops.statistics.reduction import all, mean
 
-Axis = int | Sequence[int] | None
+Axis = SupportsIndex | Sequence[SupportsIndex] | None
 Parts = npt.NDArray[Any] | Tensor  # a tensor: in a program that is recorded
 
 
@@ -246,7 +246,8 @@ def lanes_of(x: Tensor, axis: Axis, op: str) -> tuple[Tensor, list[int]]:
         axes: tuple[int, ...] = (axis % x.ndim,)
     else:
         try:
-            axes = np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
+            given: Any = axis  # integers of any type, which NumPy's stub does not say
+            axes = np.lib.array_utils.normalize_axis_tuple(given, x.ndim)
         except ValueError as error:
             raise type(error)(f"[{op}] {error}") from None
     shape = [1 if d in axes else n for d, n in enumerate(x.shape)]

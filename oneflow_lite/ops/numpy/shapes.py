@@ -4,7 +4,7 @@ import builtins
 import math
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from numpy.exceptions import AxisError
 
@@ -18,6 +18,10 @@ from oneflow_lite.ops.numpy.splitting import _of_dimensions
 from oneflow_lite.ops.table import exported
 
 
+@overload
+def atleast_1d(array: Any, /) -> Tensor: ...
+@overload
+def atleast_1d(first: Any, second: Any, /, *others: Any) -> tuple[Tensor, ...]: ...
 @_C.native(_C.paths.atleast_1d)
 def atleast_1d(*arrays: Any) -> Any:
     """Return views of at least one dimension: a tensor for one array, else a tuple.
@@ -30,6 +34,10 @@ def atleast_1d(*arrays: Any) -> Any:
     return _each(_at_least_1d, arrays)
 
 
+@overload
+def atleast_2d(array: Any, /) -> Tensor: ...
+@overload
+def atleast_2d(first: Any, second: Any, /, *others: Any) -> tuple[Tensor, ...]: ...
 @_C.native(_C.paths.atleast_2d)
 def atleast_2d(*arrays: Any) -> Any:
     """Return views of at least two dimensions, new ones in front. As ``atleast_1d``.
@@ -42,6 +50,10 @@ def atleast_2d(*arrays: Any) -> Any:
     return _each(_at_least_2d, arrays)
 
 
+@overload
+def atleast_3d(array: Any, /) -> Tensor: ...
+@overload
+def atleast_3d(first: Any, second: Any, /, *others: Any) -> tuple[Tensor, ...]: ...
 @_C.native(_C.paths.atleast_3d)
 def atleast_3d(*arrays: Any) -> Any:
     """Return views of at least three dimensions; one becomes the second. As ``atleast_1d``.
@@ -126,7 +138,7 @@ def _at_least_3d(x: Any) -> Tensor:
     return given if given.ndim > 2 else given[..., None]
 
 
-def resize(x: Any, /, new_shape: int | Sequence[int]) -> Tensor:
+def resize(x: Any, /, new_shape: SupportsIndex | Sequence[SupportsIndex]) -> Tensor:
     """Return a tensor of another shape with the elements of x, from the first again where they end.
 
     Examples
@@ -152,7 +164,7 @@ def resize(x: Any, /, new_shape: int | Sequence[int]) -> Tensor:
     return _C.reshape(result, sizes, None)
 
 
-def rollaxis(x: Any, /, axis: int, start: int = 0) -> Tensor:
+def rollaxis(x: Any, /, axis: SupportsIndex, start: SupportsIndex = 0) -> Tensor:
     """Return a view with an axis moved to before another; ``moveaxis`` is easier to read.
 
     Examples
@@ -190,7 +202,7 @@ def ndim(x: Any, /) -> int:
     return asarray(x).ndim
 
 
-def size(x: Any, /, axis: int | None = None) -> int:
+def size(x: Any, /, axis: SupportsIndex | None = None) -> int:
     """Return the number of elements, or the size along an axis.
 
     Examples

@@ -3,7 +3,7 @@
 import itertools
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 from numpy.exceptions import AxisError
@@ -13,7 +13,9 @@ from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.table import exported
 
 
-def array_split(x: Any, parts: int | Sequence[int], /, axis: int = 0) -> list[Tensor]:
+def array_split(
+    x: Any, parts: SupportsIndex | Sequence[SupportsIndex], /, axis: SupportsIndex = 0
+) -> list[Tensor]:
     """Return views of x cut along an axis; of equal sizes, or larger by one at the front.
 
     Parameters
@@ -33,7 +35,7 @@ def array_split(x: Any, parts: int | Sequence[int], /, axis: int = 0) -> list[Te
     given = asarray(x)
     if not -given.ndim <= operator.index(axis) < given.ndim:
         raise AxisError(f"[split] axis {axis} is out of bounds for {given.ndim} dimensions")
-    before, size = (slice(None),) * (axis % given.ndim), given.shape[axis]
+    before, size = (slice(None),) * (operator.index(axis) % given.ndim), given.shape[axis]
     cuts = _cuts(parts)
     if cuts is not None:
         bounds = [0, *cuts, None]
@@ -48,7 +50,9 @@ def array_split(x: Any, parts: int | Sequence[int], /, axis: int = 0) -> list[Te
     return [given[(*before, slice(start, end))] for start, end in pairs]
 
 
-def split(x: Any, parts: int | Sequence[int], /, axis: int = 0) -> list[Tensor]:
+def split(
+    x: Any, parts: SupportsIndex | Sequence[SupportsIndex], /, axis: SupportsIndex = 0
+) -> list[Tensor]:
     """Return views of x cut along an axis, of equal sizes. Parameters as for ``array_split``.
 
     Raises
@@ -62,7 +66,7 @@ def split(x: Any, parts: int | Sequence[int], /, axis: int = 0) -> list[Tensor]:
     [[0, 1], [2, 3]]
     """
     given = asarray(x)
-    if _cuts(parts) is None and -given.ndim <= axis < given.ndim:
+    if _cuts(parts) is None and -given.ndim <= operator.index(axis) < given.ndim:
         count, size = operator.index(parts), given.shape[axis]  # type: ignore[arg-type]
         if count > 0 and size % count:
             raise ValueError(
@@ -77,7 +81,7 @@ def _cuts(parts: Any) -> list[int] | None:
     return [operator.index(cut) for cut in list(given)] if isinstance(given, Sequence) else None
 
 
-def vsplit(x: Any, parts: int | Sequence[int], /) -> list[Tensor]:
+def vsplit(x: Any, parts: SupportsIndex | Sequence[SupportsIndex], /) -> list[Tensor]:
     """Return views of x cut along its first axis; see ``split``.
 
     Examples
@@ -88,7 +92,7 @@ def vsplit(x: Any, parts: int | Sequence[int], /) -> list[Tensor]:
     return split(_of_dimensions(x, 2, "vsplit"), parts, 0)
 
 
-def hsplit(x: Any, parts: int | Sequence[int], /) -> list[Tensor]:
+def hsplit(x: Any, parts: SupportsIndex | Sequence[SupportsIndex], /) -> list[Tensor]:
     """Return views of x cut along its second axis, or its only one; see ``split``.
 
     Examples
@@ -100,7 +104,7 @@ def hsplit(x: Any, parts: int | Sequence[int], /) -> list[Tensor]:
     return split(given, parts, 1 if given.ndim > 1 else 0)
 
 
-def dsplit(x: Any, parts: int | Sequence[int], /) -> list[Tensor]:
+def dsplit(x: Any, parts: SupportsIndex | Sequence[SupportsIndex], /) -> list[Tensor]:
     """Return views of x cut along its third axis; see ``split``.
 
     Examples

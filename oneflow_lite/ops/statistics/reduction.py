@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from oneflow_lite.ops.operands import is_number_along
 from oneflow_lite.ops.signatures import takes_global
 from oneflow_lite.ops.table import REDUCTIONS, exported, reduction
 
-Axis = int | Sequence[int] | None
+Axis = SupportsIndex | Sequence[SupportsIndex] | None
 
 
 _SUM = reduction("sum", np.add, "sum")

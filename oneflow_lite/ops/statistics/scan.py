@@ -2,7 +2,7 @@
 
 import operator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def cumulative_sum(
     x: Any,
     /,
     *,
-    axis: int | None = None,
+    axis: SupportsIndex | None = None,
     dtype: Any = None,
     include_initial: bool = False,
 ) -> Tensor:
@@ -53,7 +53,7 @@ def cumulative_prod(
     x: Any,
     /,
     *,
-    axis: int | None = None,
+    axis: SupportsIndex | None = None,
     dtype: Any = None,
     include_initial: bool = False,
 ) -> Tensor:
@@ -68,7 +68,7 @@ def cumulative_prod(
 
 
 @_C.native(_C.paths.cumsum)
-def cumsum(x: Any, /, axis: int | None = None, dtype: Any = None) -> Tensor:
+def cumsum(x: Any, /, axis: SupportsIndex | None = None, dtype: Any = None) -> Tensor:
     """Return the running sums as ``numpy.cumsum`` does: without an axis, of the flattened tensor.
 
     Examples
@@ -80,7 +80,7 @@ def cumsum(x: Any, /, axis: int | None = None, dtype: Any = None) -> Tensor:
 
 
 @_C.native(_C.paths.cumprod)
-def cumprod(x: Any, /, axis: int | None = None, dtype: Any = None) -> Tensor:
+def cumprod(x: Any, /, axis: SupportsIndex | None = None, dtype: Any = None) -> Tensor:
     """Return the running products as ``numpy.cumprod`` does: flattened without an axis.
 
     Examples
@@ -92,7 +92,7 @@ def cumprod(x: Any, /, axis: int | None = None, dtype: Any = None) -> Tensor:
     return _flattened("cumprod", _MULTIPLY, x, axis, dtype)
 
 
-def accumulate(op: Op, x: Any, axis: int = 0, dtype: Any = None) -> Tensor:
+def accumulate(op: Op, x: Any, axis: SupportsIndex = 0, dtype: Any = None) -> Tensor:
     """Return what a binary operation gives of all elements up to each one; ``op.accumulate``.
 
     Parameters
@@ -129,7 +129,7 @@ def accumulate(op: Op, x: Any, axis: int = 0, dtype: Any = None) -> Tensor:
 
 
 def _cumulative(
-    op: str, row: Row, x: Any, axis: int | None, dtype: Any, include_initial: bool
+    op: str, row: Row, x: Any, axis: SupportsIndex | None, dtype: Any, include_initial: bool
 ) -> Tensor:
     given = asarray(x)
     given = _C.reshape(given, (1,), None) if given.ndim == 0 else given
@@ -140,7 +140,7 @@ def _cumulative(
     return _accumulated(op, row, given, 0 if axis is None else axis, wanted, initial)
 
 
-def _flattened(op: str, row: Row, x: Any, axis: int | None, dtype: Any) -> Tensor:
+def _flattened(op: str, row: Row, x: Any, axis: SupportsIndex | None, dtype: Any) -> Tensor:
     given = asarray(x)
     if given.ndim != 1 and (axis is None or given.ndim == 0):
         given = ravel(given)
@@ -148,7 +148,9 @@ def _flattened(op: str, row: Row, x: Any, axis: int | None, dtype: Any) -> Tenso
     return _accumulated(op, row, given, 0 if axis is None else axis, wanted, None)
 
 
-def _accumulated(op: str, row: Row, x: Tensor, axis: int, dtype: DType, initial: Any) -> Tensor:
+def _accumulated(
+    op: str, row: Row, x: Tensor, axis: SupportsIndex, dtype: DType, initial: Any
+) -> Tensor:
     along = operator.index(axis)
     if not -x.ndim <= along < x.ndim:
         raise np.exceptions.AxisError(

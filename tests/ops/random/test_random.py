@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from oneflow_lite.random import generator
 from tests.support.machine import Gate
 from tests.support.oracle import same
 
@@ -431,3 +432,15 @@ def test_what_is_read_only_is_not_shuffled() -> None:
     with pytest.raises(ValueError, match="read-only"):
         flow.random.default_rng(3).shuffle(flow.from_dlpack(array))
     assert array.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_the_names_are_the_methods_of_the_default_generator() -> None:
+    default = generator._DEFAULT
+    methods = {
+        name
+        for name, value in vars(generator).items()
+        if getattr(value, "__self__", None) is default
+    }
+    assert set(generator.__all__) == methods | {"Generator", "default_rng"}
+    draws = {name for name in vars(generator.Distributions) if not name.startswith("_")}
+    assert draws <= methods
