@@ -32,6 +32,7 @@ def legal_operators() -> None:
     x += 1
     x[0] = 3
     takes_array(x)
+    memoryview(x)
     for row in x:
         assert_type(row, Tensor)
 
