@@ -324,7 +324,7 @@ class Jitted(_C.KnownCalls):
         captures += entry.shared
         used = generators(recorded.program.main)
         also_places = not self._options.freeze
-        entry.watched = watches(call, captures, brought.tensors, used, also_places)
+        entry.watched = watches(call, captures, used, also_places)
         if self._donated:
             self._add_donated(entry, call, brought)
         self._note_trace(reason or self._why(parts))

@@ -121,7 +121,8 @@ class _Places:
 
     def _walk(self) -> Iterator[Watch]:
         self._visits = 0
-        seen: set[Any] = {id(self._call)}  # objects, and globals
+        seen = {id(self._call)}
+        known: set[Any] = set()  # places
         ways = [_Way("", (), self._call, True)]
         steps_left = _MOST_STEPS
         members: Members = {}
@@ -129,10 +130,11 @@ class _Places:
             self._note_names(way.x)
             for name, step in islice(self._steps(way.x, members), steps_left):
                 steps_left -= 1
-                if step.kind == "global":
-                    if (id(way.x.__globals__), step.key) in seen:
-                        continue
-                    seen.add((id(way.x.__globals__), step.key))
+                place = place_of(way.x, step)
+                is_known = place in known
+                if is_known and step.kind == "global":
+                    continue
+                known.add(place)
                 x = step(way.x)
                 text = way.text + name if way.text else name.lstrip(".")
                 is_given = way.is_given and (is_a(x, *_CONTAINERS) or has_fields(x))
@@ -143,6 +145,8 @@ class _Places:
                 if leads_on and id(x) not in seen:
                     seen.add(id(x))
                     ways.append(next_way)
+                elif leads_on and not is_known and not way.is_given:
+                    yield from _watch_of_object(way.x, next_way)
 
     def _note_names(self, x: Any) -> None:
         if is_a(x, FunctionType) and not is_of_a_library(x.__module__):
@@ -173,7 +177,7 @@ class _Places:
     def _watch(self, holder: Any, way: _Way) -> Iterator[Watch]:
         """Return what is to be watched at the end of a way."""
         x, step = way.x, way.steps[-1]
-        if id(x) in self._known or is_a(x, type, ModuleType) or not _is_place(holder, step):
+        if id(x) in self._known or is_a(x, type, ModuleType) or not is_place(holder, step):
             return
         is_code = callable(x) and not is_of_the_user(type(x))
         if is_code and not is_a(x, Tensor):
@@ -191,7 +195,22 @@ class _Places:
             yield Watch(way.text, way.steps, "sort", sort)
 
 
-def _is_place(holder: Any, step: Step) -> bool:
+def _watch_of_object(holder: Any, way: _Way) -> Iterator[Watch]:
+    """Return a watch for an object that another way leads to: one of the two may change alone."""
+    x = way.x
+    is_code = callable(x) and not is_of_the_user(type(x))  # which is watched as a function
+    if is_code or is_a(x, type, ModuleType) or not is_place(holder, way.steps[-1]):
+        return
+    if _C.sort_of(x) != PLAIN:
+        yield Watch(way.text, way.steps, "function", _C.function_of(x), noun="object")
+
+
+def place_of(holder: Any, step: Step) -> tuple[int, Step]:
+    """Return what tells a place apart: functions of one module have the same globals."""
+    return id(holder.__globals__ if step.kind == "global" else holder), step
+
+
+def is_place(holder: Any, step: Step) -> bool:
     """Tell whether something else may be put there."""
     if is_a(holder, FunctionType):
         return not is_of_a_library(holder.__module__)

@@ -15,7 +15,7 @@ class Watch:
     """What was somewhere, and the steps that lead there from a call.
 
     "same"      this object
-    "function"  this one, which is held weakly; a method that is made anew is the same one
+    "function"  this one, or an object, held weakly; a method that is made anew is the same one
     "sort"      a plain value or nothing, a tensor, or an object that leads to one or to a function
     "contents"  a container, with items of these sorts
     """
@@ -25,6 +25,7 @@ class Watch:
     what: Literal["same", "function", "sort", "contents"]
     x: Any
     is_captured: bool = False
+    noun: str = "function"  # what is held weakly
 
     def is_there(self, call: Call) -> bool:
         """Return whether the steps still lead to the same."""
@@ -43,5 +44,5 @@ class Watch:
         if self.is_captured:
             return f"is another {'tensor' if isinstance(self.x, Tensor) else 'generator'}"
         if self.what == "function":
-            return "is another function"
+            return f"is another {self.noun}"
         return "is of another kind"

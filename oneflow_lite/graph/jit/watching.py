@@ -7,12 +7,14 @@ containers, other functions, modules and classes.
 """
 
 from collections.abc import Iterable, Iterator
-from types import FunctionType
+from dataclasses import dataclass, fields
+from types import FunctionType, ModuleType
 from typing import Any
 
+from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.graph.arguments.sharing import sharing_with
-from oneflow_lite.graph.jit.reading import places
+from oneflow_lite.graph.jit.reading import is_place, place_of, places
 from oneflow_lite.graph.jit.steps import (
     Call,
     Members,
@@ -25,6 +27,7 @@ from oneflow_lite.graph.jit.steps import (
     steps_from,
 )
 from oneflow_lite.graph.jit.watch import Watch
+from oneflow_lite.graph.trees import MAPPINGS, has_fields
 
 _MOST_OBJECTS = 20_000
 _MOST_NAMED = 2_000  # of them behind modules and classes, which may lead far into other libraries
@@ -33,7 +36,6 @@ _MOST_NAMED = 2_000  # of them behind modules and classes, which may lead far in
 def watches(
     call: Call,
     captures: Iterable[Tensor],
-    arguments: Iterable[Tensor],
     generators: Iterable[Any],
     also_places: bool,
 ) -> list[Watch]:
@@ -41,29 +43,42 @@ def watches(
 
     That is each of the generators, and each tensor that shares memory with a capture. Others are
     for places that the function reads, where tensors may be put later: with ``also_places``.
-    ``arguments`` are tensors that each call brings along: they are not watched.
+    Each call brings the tensors in its arguments along: they are not watched there. One of them
+    that is somewhere else as well is a capture where the function gets it from there.
     """
-    found = _captured(call, list(captures), list(arguments), {id(x) for x in generators})
+    found = _captured(call, list(captures), {id(x) for x in generators})
     return found + (places(call, {id(watch.x) for watch in found}) if also_places else [])
 
 
-def _captured(
-    call: Call, captures: list[Tensor], arguments: list[Tensor], generators: set[int]
-) -> list[Watch]:
+def _captured(call: Call, captures: list[Tensor], generators: set[int]) -> list[Watch]:
     if not captures and not generators:
         return []
-    brought = {id(x) for x in arguments}
-    found = [
-        Watch(text, steps, "same", x, is_captured=True)
-        for text, steps, x in _Walk(call, generators).found()
-        if not isinstance(x, Tensor) or id(x) not in brought
-    ]
-    tensors = [watch.x for watch in found if isinstance(watch.x, Tensor)]
+    walk = _Walk(call, generators)
+    ways = list(walk.found())
+    tensors = [way.x for way in ways if isinstance(way.x, Tensor)]
     alike = {id(tensors[k]) for k in sharing_with(tensors, captures)}
-    return [x for x in found if not isinstance(x.x, Tensor) or id(x.x) in alike]
+    ways = [way for way in ways if not isinstance(way.x, Tensor) or id(way.x) in alike]
+    found = [Watch(way.text, way.steps, "same", way.x, is_captured=True) for way in ways]
+    others = walk.other_ways({way.holder for way in ways})
+    return found + [
+        Watch(way.text, way.steps, "function", _C.function_of(way.x), noun="object")
+        for way in others
+    ]
 
 
-Way = tuple[str, tuple[Step, ...], Any]
+Known = tuple[int, bool]  # an object by its identity, and whether the arguments give it
+
+
+@dataclass(slots=True)
+class _Way:
+    text: str
+    steps: tuple[Step, ...]
+    x: Any
+    is_given: bool  # by the arguments, as the key of the call has it
+    holder: Known  # that of the last step
+
+    def known(self) -> Known:
+        return id(self.x), self.is_given
 
 
 class _Walk:
@@ -75,13 +90,17 @@ class _Walk:
 
     def __init__(self, call: Call, generators: set[int]) -> None:
         self._generators = generators
-        self._seen = {id(call)}
+        start = _Way("", (), call, True, (0, True))
+        self._seen = {start.known()}
         self._most = _MOST_OBJECTS
-        self._ways: list[Way] = [("", (), call)]
+        self._ways = [start]
+        self._others: list[_Way] = []  # to objects that an earlier way leads to
+        self._places: set[Any] = set()  # that steps lead to
+        self._holders: dict[Known, list[Known]] = {}  # of each object
         self._names: set[str] = set()  # in the code of all functions so far
 
-    def found(self) -> Iterator[Way]:
-        """Return the ways."""
+    def found(self) -> Iterator[_Way]:
+        """Return the ways, but for those to the tensors of arguments."""
         walked = looked_at = 0
         known: set[str] = set()  # the names that the ways which were looked at had
         members: Members = {}
@@ -89,28 +108,70 @@ class _Walk:
             while walked < len(self._ways):
                 way = self._ways[walked]
                 walked += 1
-                if is_a(way[2], FunctionType):
-                    self._names |= names_in(way[2].__code__)
-                yield from self._beyond(way, steps_from(way[2]))
+                if is_a(way.x, FunctionType):
+                    self._names |= names_in(way.x.__code__)
+                yield from self._beyond(way, steps_from(way.x))
             if not looked_at:
                 self._most = min(self._most, len(self._seen) + _MOST_NAMED)
             names, new = set(self._names), self._names - known
             for number, way in enumerate(self._ways[:walked]):
                 is_first = number >= looked_at
-                steps = named_steps(way[2], names if is_first else new, is_first, members)
+                steps = named_steps(way.x, names if is_first else new, is_first, members)
                 yield from self._beyond(way, steps)
             known, looked_at = names, walked
 
-    def _beyond(self, way: Way, steps: Iterable[NamedStep]) -> Iterator[Way]:
-        text, before, holder = way
+    def _beyond(self, way: _Way, steps: Iterable[NamedStep]) -> Iterator[_Way]:
         for name, step in steps:
-            x = step(holder)
-            next_way = (_joined(text, name), (*before, step), x)
+            x = step(way.x)
+            is_given = way.is_given and _is_given(way.x, step)
+            text, before = _joined(way.text, name), way.steps
+            next_way = _Way(text, (*before, step), x, is_given, way.known())
             if is_a(x, Tensor) or id(x) in self._generators:
-                yield next_way
-            elif id(x) not in self._seen and len(self._seen) < self._most and may_hold(x):
-                self._seen.add(id(x))
-                self._ways.append(next_way)
+                if not is_given:
+                    yield next_way
+            elif may_hold(x):
+                self._note(next_way, way.x)
+
+    def _note(self, way: _Way, holder: Any) -> None:
+        known, place = way.known(), place_of(holder, way.steps[-1])
+        if known in self._seen:
+            self._holders.setdefault(known, []).append(way.holder)
+            is_other = place not in self._places and is_place(holder, way.steps[-1])
+            is_other &= not way.is_given and not is_a(way.x, type, ModuleType)
+            if is_other and len(self._others) < self._most:
+                self._others.append(way)
+        elif len(self._seen) < self._most:
+            self._seen.add(known)
+            self._ways.append(way)
+            self._holders[known] = [way.holder]
+        self._places.add(place)
+
+    def other_ways(self, holders: Iterable[Known]) -> list[_Way]:
+        """Return other ways to these holders, and to what leads to them, that code names.
+
+        An object that is put there leads to other tensors, though the first way is as it was.
+        """
+        leading = set(holders)
+        waiting = list(leading)
+        while waiting:
+            for known in self._holders.get(waiting.pop(), ()):
+                if known not in leading:
+                    leading.add(known)
+                    waiting.append(known)
+        return [way for way in self._others if way.known() in leading and self._is_named(way)]
+
+    def _is_named(self, way: _Way) -> bool:
+        step = way.steps[-1]
+        return step.kind != "attribute" or step.key in self._names
+
+
+def _is_given(holder: Any, step: Step) -> bool:
+    """Tell whether a step from an argument leads to what is an argument, too."""
+    if is_a(holder, Call):
+        return bool(step.key != "function")
+    if type(holder) in (list, tuple, *MAPPINGS) or is_a(holder, tuple):
+        return step.kind == "item"
+    return has_fields(holder) and any(x.name == step.key for x in fields(holder))
 
 
 def _joined(text: str, name: str) -> str:
