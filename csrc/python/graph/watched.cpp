@@ -90,9 +90,36 @@ bool is_same_name(PyObject* x, PyObject* known) {
   return x == known || (is_comparable && PyObject_RichCompareBool(x, known, Py_EQ) == 1);
 }
 
+/// The first keys of an OrderedDict in its own order, by none of a derived class's code.
+std::vector<Reference> first_keys(PyObject* dict) {
+  const Reference iterator(checked(PyODict_Type.tp_iter(dict)));
+  const iternextfunc next = Py_TYPE(iterator.get())->tp_iternext;
+  std::vector<Reference> keys;
+  while (keys.size() < static_cast<size_t>(kMostItems)) {
+    PyObject* const key = next(iterator.get());
+    if (!key) break;
+    keys.emplace_back(key);
+  }
+  if (PyErr_Occurred()) throw PythonErrorSet{};
+  return keys;
+}
+
+template <typename Call>
+bool for_items_in_order(PyObject* dict, int64_t* visits, const Call& call) {
+  for (const Reference& key : first_keys(dict)) {
+    PyObject* const found = PyDict_GetItemWithError(dict, key.get());
+    if (!found && PyErr_Occurred()) throw PythonErrorSet{};
+    const Reference item(Py_XNewRef(found));
+    const Sort sort = found ? sort_of(found, visits) : Sort::plain;
+    if (sort != Sort::plain && !call(key.get(), sort)) return false;
+  }
+  return true;
+}
+
 /// Calls with each key and sort of the items that are not plain, until it returns false.
 template <typename Call>
 bool for_items_of_dict(PyObject* dict, int64_t* visits, const Call& call) {
+  if (PyODict_Check(dict)) return for_items_in_order(dict, visits, call);
   Py_ssize_t at = 0;
   PyObject *key, *item;
   for (Py_ssize_t k = 0; k < kMostItems && PyDict_Next(dict, &at, &key, &item); ++k) {

@@ -105,3 +105,36 @@ def test_others_without_tensors_are_passed_as_they_are() -> None:
     assert len(traced.program.main.params) == 1
     assert flow.graph.trace(lambda n, x: x + n["a"], Counter("aa"), flow.ones(2)).paths
     assert flow.graph.trace(lambda n: flow.ones(2), UserDict()).paths == ()
+
+
+class Loud(OrderedDict[str, Any]):
+    """Its code is not called while captured tensors are looked for."""
+
+    is_quiet = False
+
+    def __iter__(self) -> Any:
+        assert not self.is_quiet
+        return super().__iter__()
+
+    def __getitem__(self, key: str) -> Any:
+        assert not self.is_quiet
+        return super().__getitem__(key)
+
+
+@pytest.mark.parametrize("kind", [OrderedDict, Loud])
+def test_the_order_of_a_captured_one(kind: type[OrderedDict[str, Any]]) -> None:
+    held = kind(a=flow.full((), 1.0), n=None, b=flow.full((), 10.0))
+
+    def total() -> Any:
+        return sum(x * k for k, x in enumerate(OrderedDict.values(held)) if x is not None)
+
+    run = flow.jit(total)
+    held.is_quiet = True  # type: ignore[attr-defined]
+    assert [run().item() for _ in range(3)] == [20] * 3
+    held.move_to_end("a")
+    assert [run().item() for _ in range(3)] == [12] * 3
+    held.move_to_end("n", last=False)
+    OrderedDict.move_to_end(held, "a", last=False)
+    assert [run().item() for _ in range(3)] == [20] * 3
+    OrderedDict.__delitem__(held, "a")
+    assert [run().item() for _ in range(3)] == [10] * 3
