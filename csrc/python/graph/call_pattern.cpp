@@ -97,8 +97,9 @@ bool is_same(PyObject* x, PyObject* known) {
   if (PyFloat_Check(x) || PyComplex_Check(x) || PyArray_IsScalar(x, Generic)) {
     return has_same_text(x, known);
   }
-  const bool holds_others = PyTuple_Check(x) || PyAnySet_Check(x);  // 1 and True are equal there
-  return is_same_key(x, known) && (!holds_others || has_same_text(x, known));
+  // 1 and True are equal there, and sets in other orders, and empty ranges.
+  const bool is_coarse = PyTuple_Check(x) || PyAnySet_Check(x) || PyRange_Check(x);
+  return is_same_key(x, known) && (!is_coarse || has_same_text(x, known));
 }
 
 namespace {

@@ -7,7 +7,11 @@ gives, all else by its value.
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import is_dataclass
+from datetime import datetime, time, timezone
+from decimal import Decimal
 from enum import Enum
+from pathlib import PurePath
+from types import UnionType
 from typing import Any
 
 import numpy as np
@@ -164,6 +168,31 @@ class _Same:
         return id(self.held)
 
 
+class _Written:
+    """An object with its text, where equal ones are not alike: Decimal("0") and Decimal("-0")."""
+
+    __slots__ = ("held", "text")
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+        self.text = repr(held)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not _Written or other.text != self.text:
+            return False
+        is_nan = self.held != self.held
+        return bool(is_nan or other.held == self.held)
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+# Equal: numbers with signs and places of their own, empty ranges, moments in different time zones,
+# time zones of one offset, Windows's paths in capitals, and unions of types in any order.
+WRITTEN_KINDS = (Decimal, range, datetime, time, timezone, PurePath, UnionType)
 _CONTAINERS = (list, tuple, set, frozenset, dict)
 _MOST_HELD = 100  # items of a container that are looked at
 
@@ -193,11 +222,9 @@ def _exact(x: Any) -> Part:
         return kind, repr(x)
     if isinstance(x, Enum) and is_dataclass(x):  # which may not be hashable
         return kind, x.name
-    if isinstance(x, tuple):
+    if isinstance(x, tuple | frozenset):  # a loop over a set is in its own order
         return kind, tuple(map(_exact, x))
-    if isinstance(x, frozenset):
-        return kind, frozenset(map(_exact, x))
-    return kind, x
+    return kind, _Written(x) if isinstance(x, WRITTEN_KINDS) else x
 
 
 _ACCEPTED = (

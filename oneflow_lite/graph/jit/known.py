@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from oneflow_lite._C import Executable, Tensor
+from oneflow_lite.graph.jit.keys import WRITTEN_KINDS
 from oneflow_lite.graph.tracing import NumberResult, Result
 from oneflow_lite.graph.trees import MAPPINGS, fields_of, has_fields, mapped, others_of, visit
 
@@ -30,7 +31,7 @@ def patterns_of(
     ------
     UnknownKindError
         Among them is an array or a dict of a derived class, or a dataclass with a field that is not
-        set, or with an attribute that is no field.
+        set, or with an attribute that is no field; or a value whose text is a part of the key.
     """
     tensors: dict[int, int] = {}
     numbers = 0
@@ -50,6 +51,8 @@ def patterns_of(
                 raise UnknownKindError
         if kind in MAPPINGS and kind is not dict:
             raise UnknownKindError
+        if _has_text(x) or (kind is dict and any(map(_has_text, x))):
+            raise UnknownKindError
         if kind is dict:
             return "dict", tuple(x), tuple(pattern(item, is_static) for item in x.values())
         if isinstance(x, tuple) and hasattr(x, "_fields"):
@@ -68,6 +71,11 @@ def patterns_of(
     places = tuple(pattern(x, i in static) for i, x in enumerate(args))
     named = tuple(pattern(x, name in static) for name, x in kwargs.items())
     return ("sequence", tuple, places), ("dict", tuple(kwargs), named)
+
+
+def _has_text(x: Any) -> bool:
+    """Tell whether the text of a value is a part of the key; KnownCalls has that of ranges."""
+    return isinstance(x, WRITTEN_KINDS) and type(x) is not range
 
 
 def arranger_of(tree: Any, run: Executable) -> tuple[Any, bool]:

@@ -1,0 +1,56 @@
+"""Values that are equal and not alike have programs of their own."""
+
+from datetime import datetime, time, timedelta, timezone
+from decimal import Decimal
+from pathlib import PureWindowsPath
+from typing import Any
+
+import pytest
+
+import oneflow_lite as flow
+
+PAIRS: dict[str, tuple[Any, Any]] = {
+    "sign": (Decimal("0"), Decimal("-0")),
+    "places": (Decimal("1"), Decimal("1.0")),
+    "in a tuple": ((1, Decimal("1")), (1, Decimal("1.0"))),
+    "in a set": (frozenset([Decimal("1")]), frozenset([Decimal("1.0")])),
+    "key": ({Decimal("1"): 2}, {Decimal("1.0"): 2}),
+    "empty range": (range(3, 3), range(0)),
+    "end of a range": (range(0, 3, 2), range(0, 4, 2)),
+    "order of a set": (frozenset([8, 0]), frozenset([0, 8])),
+    "fold": (datetime(2020, 1, 1), datetime(2020, 1, 1, fold=1)),
+    "fold of a time": (time(1), time(1, fold=1)),
+    "zone": (
+        datetime(2020, 1, 1, 1, tzinfo=timezone(timedelta(hours=1))),
+        datetime(2020, 1, 1, tzinfo=timezone.utc),
+    ),
+    "name of a zone": (timezone.utc, timezone(timedelta(0), "zero")),
+    "capitals of a path": (PureWindowsPath("a"), PureWindowsPath("A")),
+    "order of a union": (int | str, str | int),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_equal_values_that_are_not_alike(name: str) -> None:
+    one, other = PAIRS[name]
+    assert one == other
+    seen: list[str] = []
+
+    def note(given: Any, x: Any) -> Any:
+        seen.append(repr(given))
+        return x * 1
+
+    run = flow.jit(note)
+    for given in (one, one, one, other, other, one, other):
+        run(given, flow.ones(2))
+    assert seen == [repr(one), repr(other)]
+
+
+@pytest.mark.parametrize(
+    "made", [lambda: Decimal("1.50"), lambda: Decimal("nan"), lambda: range(3)]
+)
+def test_values_that_are_alike(made: Any) -> None:
+    run = flow.jit(lambda given, x: x * 1)
+    for _ in range(4):
+        run(made(), flow.ones(2))
+    assert run.report()["traces"] == 1
