@@ -13,8 +13,6 @@ from functools import cached_property
 from types import MemberDescriptorType
 from typing import Any
 
-from oneflow_lite._C import KnownCalls
-
 MOST_LEVELS = 100
 MAPPINGS = (dict, OrderedDict, defaultdict)
 IS_MADE_BY_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE
@@ -57,6 +55,24 @@ class Leaf:
     """No container, whatever else it is."""
 
     __slots__ = ()
+
+
+class KeptMethod:
+    """What an object keeps a jitted method in, under a name that is no identifier.
+
+    Copies of the object and pickles have none: they make their methods anew.
+    """
+
+    __slots__ = ("method",)
+
+    def __init__(self, method: Any) -> None:
+        self.method = method
+
+    def __deepcopy__(self, memo: Any) -> "KeptMethod":
+        return self
+
+    def __reduce__(self) -> Any:
+        return type(None), ()
 
 
 def mapped(
@@ -132,7 +148,7 @@ def fields_of(tree: Any) -> dict[str, Any]:
 def own_attributes(x: Any) -> dict[str, Any]:
     """Return what an object's dict and its slots have, but for what is made on first use.
 
-    That is the value of a cached property, and a jitted method, whose name is no identifier.
+    That is the value of a cached property, and a jitted method.
     """
     return _in_dict(x) | {name: slot.__get__(x) for name, slot in _slots(x)}
 
@@ -148,7 +164,7 @@ def _in_dict(x: Any) -> dict[str, Any]:
         name: held
         for name, held in getattr(x, "__dict__", {}).items()
         if not isinstance(_of_class(type(x), name), cached_property)
-        and (not isinstance(held, KnownCalls) or name.isidentifier())
+        and type(held) is not KeptMethod
     }
 
 

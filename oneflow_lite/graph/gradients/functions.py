@@ -1,6 +1,7 @@
 """flow.grad and its like: functions that compute gradients of functions."""
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from functools import update_wrapper
 from types import MethodType
 from typing import Any
@@ -18,6 +19,7 @@ from oneflow_lite.graph.gradients.arguments import (
 from oneflow_lite.graph.gradients.record import STOP, Record
 from oneflow_lite.graph.gradients.walk import pulled
 from oneflow_lite.graph.jit.jitted import Jitted
+from oneflow_lite.graph.jit.methods import qualified_name
 from oneflow_lite.graph.jit.options import Options
 from oneflow_lite.ops.creation.data import asarray, full, ones
 
@@ -59,6 +61,19 @@ class Differentiated:
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         """Make a method of it; the object is its first argument."""
         return self if owner is None else MethodType(self, owner)
+
+    def __copy__(self) -> "Differentiated":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "Differentiated":
+        function = deepcopy(self._function, memo)  # itself, but for methods and other objects
+        if function is self._function:
+            return self
+        argnums = self._argnums[0] if self._is_one else self._argnums
+        return Differentiated(self._op, function, argnums, self._has_aux, self._with_value)
+
+    def __reduce__(self) -> str:
+        return qualified_name(self._op, self._function, self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the gradient, or record it."""

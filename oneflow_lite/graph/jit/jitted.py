@@ -10,6 +10,7 @@ import threading
 import warnings
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from functools import update_wrapper
 from itertools import count
@@ -25,6 +26,7 @@ from oneflow_lite.graph.arguments.slots import NeedsValueError, Slots
 from oneflow_lite.graph.compiling import compiled
 from oneflow_lite.graph.drawing.picture import PathLike, draw_newest
 from oneflow_lite.graph.effects import generators
+from oneflow_lite.graph.jit import methods
 from oneflow_lite.graph.jit.checking import checked
 from oneflow_lite.graph.jit.donating import check_donated, donated_paths, with_donated
 from oneflow_lite.graph.jit.entry import Entry, StaticNumbers, arranged
@@ -49,7 +51,7 @@ from oneflow_lite.graph.jit.watching import watches
 from oneflow_lite.graph.program import Program
 from oneflow_lite.graph.sites import at, user_site
 from oneflow_lite.graph.tracing import Traced, traced
-from oneflow_lite.graph.trees import TooDeepError, mapped
+from oneflow_lite.graph.trees import KeptMethod, TooDeepError, mapped
 
 _WARN_AT = 8  # traces of one function
 _MOST_REASONS = 256
@@ -79,11 +81,12 @@ class Jitted(_C.KnownCalls):
         self._statics: OrderedDict[Any, StaticNumbers] = OrderedDict()  # by the key without them
         self._shared: OrderedDict[Any, tuple[Tensor, ...]] = OrderedDict()  # captures, by the key
         self._bound: OrderedDict[int, Jitted] = OrderedDict()
-        self._owner: Any = None  # of a method
+        self._owner: Any = None  # of a method, which the class has as this:
+        self._descriptor: Any = None
         self._kept_as = f"{self._name} of jit {next(_numbers)}"  # among an object's attributes
         self._lock = threading.RLock()  # guards all that changes; one thread traces, others wait
         self._reasons: deque[str] = deque(maxlen=_MOST_REASONS)
-        self._traces = 0
+        self._traces = self._since_clear = 0
         self._breaks: deque[str] = deque(maxlen=_MOST_REASONS)
         update_wrapper(self, function)
 
@@ -93,15 +96,15 @@ class Jitted(_C.KnownCalls):
             return self
         held: Any = getattr(owner, "__dict__", None)
         is_own = type(held) is dict
-        found = held.get(self._kept_as) if is_own else self._bound.get(id(owner))
+        found = methods.kept_method(held, self._kept_as) if is_own else self._bound.get(id(owner))
         if found is not None and found._owner is owner:  # a copy has that of its original
             return found
-        static, donate = map(_without_self, (self._static, self._donated))
+        static, donate = map(methods.without_self, (self._static, self._donated))
         options = replace(self._options, static=static, donate=donate)
         bound = Jitted(self._function.__get__(owner, kind), options)
-        bound._owner = owner
+        bound._owner, bound._descriptor = owner, self
         if is_own:
-            held[self._kept_as] = bound
+            held[self._kept_as] = KeptMethod(bound)
             return bound
         with self._lock:
             self._bound[id(owner)] = bound  # which keeps the owner
@@ -113,10 +116,17 @@ class Jitted(_C.KnownCalls):
         return self
 
     def __deepcopy__(self, memo: Any) -> "Jitted":
-        return self  # as functions do; a copied object makes its methods anew
+        function = deepcopy(self._function, memo)  # itself, but for methods and other objects
+        if function is self._function:
+            return self
+        if self._descriptor is not None:
+            return self._descriptor.__get__(deepcopy(self._owner, memo))  # type: ignore[no-any-return]
+        return Jitted(function, self._options)
 
     def __reduce__(self) -> Any:
-        return self.__qualname__ if self._owner is None else (type(None), ())
+        if self._descriptor is not None:
+            return methods.reduced_method(self._descriptor, self._owner)
+        return methods.qualified_name("jit", self._function, self)
 
     def _look_up(self, *args: Any, **kwargs: Any) -> Any:
         if _C.is_recording():
@@ -416,8 +426,9 @@ class Jitted(_C.KnownCalls):
 
     def _note_trace(self, reason: str) -> None:
         self._traces += 1
+        self._since_clear += 1
         self._reasons.append(reason)
-        if self._traces == _WARN_AT:
+        if self._since_clear == _WARN_AT:
             warnings.warn(
                 f"[jit] retraced {self._name}: {reason}; {_WARN_AT} traces so far, which take time",
                 RuntimeWarning,
@@ -479,13 +490,8 @@ class Jitted(_C.KnownCalls):
             self._entries.clear()
             self._statics.clear()
             self._shared.clear()
+            self._since_clear = 0
             self._forget_calls()
-
-
-def _without_self(chosen: frozenset[int | str]) -> tuple[int | str, ...]:
-    """Return what an option of a function names of its method: names, and places after them."""
-    names = {x for x in chosen if isinstance(x, str)}
-    return tuple(names) if names else tuple(x - 1 for x in chosen if isinstance(x, int))
 
 
 def _with_sharing(key: Part, brought: Brought) -> Part:

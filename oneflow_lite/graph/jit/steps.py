@@ -27,14 +27,14 @@ from typing import Any
 
 from oneflow_lite import _C
 from oneflow_lite._C import KnownCalls
-from oneflow_lite.graph.trees import IS_MADE_BY_PYTHON
+from oneflow_lite.graph.trees import IS_MADE_BY_PYTHON, KeptMethod
 
 MISSING = object()
 _LIBRARIES = {*sys.stdlib_module_names, "numpy", "oneflow_lite"} - {"__main__"}
 _CODE = (FunctionType, staticmethod, classmethod, property, cached_property, KnownCalls)
 _PLAIN = (str, bytes, int, float, bool, type(None))
 _MOST_BITS = 4096  # of an integer that is written out
-_NO_HOLDERS = (str, bytes, int, float, complex, CodeType, type(None))
+_NO_HOLDERS = (str, bytes, int, float, complex, CodeType, KeptMethod, type(None))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,8 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 import oneflow_lite as flow
 
 
@@ -97,3 +99,107 @@ def test_an_overriding_method_calls_the_one_that_it_overrides() -> None:
         eager = Eager()
         assert [eager.step(flow.ones(2)).tolist() for _ in range(2)] == [[200, 200]] * 2
     assert derived.step.report()["traces"] == 1
+
+
+class Scaled:
+    def __init__(self, value: float) -> None:
+        self.w = flow.full(2, value)
+
+    @flow.jit
+    def scaled(self, x: Any) -> Any:
+        return x * self.w
+
+    of_another_name = flow.jit(lambda self, x: x + self.w)
+
+    def loss(self, x: Any) -> Any:
+        return (x * self.w).sum()
+
+
+class WithSlots:
+    __slots__ = ("w",)
+
+    def __init__(self, value: float) -> None:
+        self.w = flow.full(2, value)
+
+    @flow.jit
+    def scaled(self, x: Any) -> Any:
+        return x * self.w
+
+
+class Overriding(Scaled):
+    def scaled(self, x: Any) -> Any:
+        return super().scaled(x) + 1
+
+    def base(self) -> Any:
+        return super().scaled
+
+
+@pytest.mark.parametrize("kind", [Scaled, WithSlots])
+@pytest.mark.parametrize("is_called", [False, True])
+def test_methods_are_pickled_and_copied_with_their_objects(kind: Any, is_called: bool) -> None:
+    model = kind(3.0)
+    if is_called:
+        model.scaled(flow.ones(2))
+    assert copy.copy(model.scaled) is model.scaled
+    assert pickle.loads(pickle.dumps(model.scaled))(flow.ones(2)).tolist() == [3, 3]
+    for made in (
+        pickle.loads(pickle.dumps((model, model.scaled))),
+        pickle.loads(pickle.dumps((model.scaled, model)))[::-1],
+        copy.deepcopy((model, model.scaled)),
+    ):
+        other, scaled = made
+        assert scaled is other.scaled
+        other.w = flow.full(2, 10.0)
+        assert scaled(flow.ones(2)).tolist() == [10, 10]
+        assert model.scaled(flow.ones(2)).tolist() == [3, 3]
+
+
+def test_an_attribute_that_is_a_method_of_the_object() -> None:
+    model = Scaled(3.0)
+    model.call = model.of_another_name  # type: ignore[attr-defined]
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        other.w = flow.full(2, 10.0)
+        assert other.call(flow.ones(2)).tolist() == [11, 11]
+
+
+def test_a_method_that_another_one_overrides_is_not_pickled() -> None:
+    base = Overriding(3.0).base()
+    assert base(flow.ones(2)).tolist() == [3, 3]
+    with pytest.raises(pickle.PicklingError, match=r"\[jit\] Scaled\.scaled is no attribute of"):
+        pickle.dumps(base)
+
+
+def test_wrappers_of_methods_are_copied_with_their_objects() -> None:
+    for wrap in (flow.jit, flow.grad, flow.value_and_grad):
+        model = Scaled(3.0)
+        model.made = wrap(model.loss)  # type: ignore[attr-defined]
+        other = copy.deepcopy(model)
+        other.w = flow.full(2, 10.0)
+        expected = wrap(other.loss)(flow.ones(2))
+        assert str(other.made(flow.ones(2))) == str(expected)
+
+
+@flow.grad
+def slope(x: Any) -> Any:
+    return x**3
+
+
+@flow.value_and_grad
+def value_and_slope(x: Any) -> Any:
+    return x**3
+
+
+def test_differentiated_functions_are_pickled_by_name() -> None:
+    for made in (slope, value_and_slope):
+        assert pickle.loads(pickle.dumps(made)) is made
+        assert copy.copy(made) is copy.deepcopy(made) is made
+
+
+def test_wrappers_of_objects_are_not_pickled() -> None:
+    class Called:
+        def __call__(self, x: Any) -> Any:
+            return x * 1
+
+    for wrap in (flow.jit, flow.grad):
+        with pytest.raises(pickle.PicklingError, match=r"\] the wrapper of an object of Called is"):
+            pickle.dumps(wrap(Called()))

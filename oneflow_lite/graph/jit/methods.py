@@ -1,0 +1,53 @@
+"""Jitted methods of objects: how an object keeps one, and how one is pickled."""
+
+import pickle
+from typing import Any
+
+from oneflow_lite.graph.trees import KeptMethod
+
+
+def kept_method(held: dict[str, Any], name: str) -> Any:
+    """Return what an object keeps under a name; None: nothing."""
+    kept = held.get(name)
+    return kept.method if type(kept) is KeptMethod else None
+
+
+def reduced_method(descriptor: Any, owner: Any) -> tuple[Any, ...]:
+    """Return what a pickle of an object's method is: the object, and the method's name in it.
+
+    Raises
+    ------
+    PicklingError
+        The object has another method of that name.
+    """
+    for kind in type(owner).__mro__:
+        for name, x in vars(kind).items():
+            if x is descriptor and getattr(type(owner), name, None) is descriptor:
+                return getattr, (owner, name)
+    raise pickle.PicklingError(
+        f"[jit] {descriptor.__qualname__} is no attribute of {type(owner).__name__}, or another "
+        "method overrides it: pickle the object, and take the method from there"
+    )
+
+
+def qualified_name(op: str, function: Any, wrapper: Any) -> str:
+    """Return where a pickle finds the wrapper of a function, as it finds functions.
+
+    Raises
+    ------
+    PicklingError
+        It wraps an object, which has no name.
+    """
+    name = getattr(wrapper, "__qualname__", None)
+    if type(name) is str:
+        return name
+    raise pickle.PicklingError(
+        f"[{op}] the wrapper of an object of {type(function).__name__} is not pickled: pickle the "
+        f"object, and call flow.{op} on it"
+    )
+
+
+def without_self(chosen: frozenset[int | str]) -> tuple[int | str, ...]:
+    """Return what an option of a function names of its method: names, and places after them."""
+    names = {x for x in chosen if isinstance(x, str)}
+    return tuple(names) if names else tuple(x - 1 for x in chosen if isinstance(x, int))
