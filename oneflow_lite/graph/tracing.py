@@ -3,7 +3,6 @@
 arguments ─► parameters ─► the function, under a recorder ─► Program, tree of results
 """
 
-import gc
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import index
@@ -22,6 +21,7 @@ from oneflow_lite.graph.arguments.slots import Number, Slots
 from oneflow_lite.graph.effects import Objects
 from oneflow_lite.graph.ir import Bound, Function, Op, Scalar, Slot, Type, Value, row_major
 from oneflow_lite.graph.program import Program
+from oneflow_lite.graph.sites import at
 from oneflow_lite.graph.trees import ContainerError, FieldError, Leaf, holds_any, mapped
 
 _RUN_LATER: dict[type, str] = {
@@ -109,8 +109,8 @@ def trace(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Traced:
     Raises
     ------
     TraceError
-        The function needs values (``if x > 0``, ``x.item()``, ``x[mask]``), keeps a
-        tensor of the recording elsewhere, or does what cannot be recorded. Names the line.
+        The function needs values (``if x > 0``, ``x.item()``, ``x[mask]``), or does what cannot
+        be recorded. Names the line. A tensor of the recording that is used after it raises, too.
 
     Examples
     --------
@@ -131,6 +131,7 @@ def traced(
     numbers: Slots | None,
     static: Container[int | str] = (),
     sharing: Sharing | None = None,
+    in_reach: Callable[[], Iterable[tuple[str, Tensor]]] | None = None,
 ) -> Traced:
     """Return what trace() does.
 
@@ -143,6 +144,9 @@ def traced(
     sharing
         which tensors share memory that is written to: each memory is one parameter, before all
         others.
+    in_reach
+        the tensors that the function can get at, with where they are: none of the recording may be
+        there at the end.
     """
     recorder, name = _new_recorder(function)
     parameter = _Parameters(recorder, numbers, sharing)
@@ -177,7 +181,8 @@ def traced(
     if numbers is not None:
         numbers.note_kept()
     check_overlaps(recorder, name, list(map(path, parameter.paths)))
-    _check_kept(recorder, name)
+    if in_reach is not None:
+        _check_kept(recorder, Parameters(function), in_reach)
     main = recorded(recorder, name, results, tuple(numbers.slots) if numbers else ())
     given = [slot for slot in main.slots if slot.operation is None]
     paths = map(path, parameter.paths + (numbers.paths if numbers else []))
@@ -280,24 +285,30 @@ def check_overlaps(recorder: _C.Recorder, name: str, paths: list[str]) -> None:
     )
 
 
-def _check_kept(recorder: _C.Recorder, name: str) -> None:
-    """Refuse to end while somebody holds a tensor without a value."""
-    if not recorder.held_elsewhere():
-        return
-    gc.collect()  # not who is in a ring of references
-    kept = recorder.held_elsewhere()
-    if not kept:
-        return
-    makers = {
-        value: call.name for call, _, _, values, *_ in recorder.operations() for value in values
-    }
-    value, site = kept[0]
-    line = f" ({site[0]}:{site[1]})" if site else ""
-    raise TraceError(
-        f"[{name}] a tensor of shape {recorder.values()[value][2]} of "
-        f"{makers.get(value, 'an argument')}{line} is kept after the function: return it, "
-        "or write it into a tensor that was there before"
-    )
+def _check_kept(
+    recorder: _C.Recorder,
+    parameters: Parameters,
+    in_reach: Callable[[], Iterable[tuple[str, Tensor]]],
+) -> None:
+    """Refuse to end while a tensor without a value is where the user's program looks for one.
+
+    What else holds one, such as a debugger, a log or a traceback, is let be: its use raises.
+    """
+    sites = dict(recorder.held_elsewhere())
+    kept = in_reach() if sites else ()
+    for text, x in kept:
+        found = recorder.find(x)
+        if found is None or found[0] not in sites:
+            continue
+        value, site = found[0], sites[found[0]]
+        makers = {
+            value: call.name for call, _, _, values, *_ in recorder.operations() for value in values
+        }
+        raise TraceError(
+            f"[{parameters.function}] a tensor of shape {recorder.values()[value][2]} of "
+            f"{makers.get(value, 'an argument')}{at(site)} is kept after the function, in "
+            f"{parameters.path(text)}: return it, or write it into a tensor that was there before"
+        )
 
 
 def _parameter(recorder: _C.Recorder, given: Tensor | np.ndarray | Spec) -> Tensor:

@@ -147,10 +147,8 @@ def test_a_traced_tensor_after_its_trace() -> None:
         kept.append(x * 2)
         return x
 
-    with pytest.raises(TraceError, match=r"\[function\] a tensor .*multiply.* is kept") as raised:
-        trace(function, SQUARE)
+    trace(function, SQUARE)
     line = function.__code__.co_firstlineno + 1
-    assert f"{__file__}:{line}" in str(raised.value)
     (tensor,) = kept
     uses: list[Callable[[], Any]] = [
         tensor.numpy,
@@ -170,14 +168,13 @@ def test_a_traced_tensor_after_its_trace() -> None:
 
 def test_a_traced_argument_after_its_trace() -> None:
     kept: list[flow.Tensor] = []
-    with pytest.raises(TraceError, match="is kept"):
-        trace(lambda x: kept.append(x), SQUARE)
+    trace(lambda x: kept.append(x), SQUARE)
     with pytest.raises(TraceError, match="made while <lambda> was recorded"):
         kept[0].numpy()
 
 
 def test_what_is_kept_in_a_cycle_is_not_kept() -> None:
-    """The collector frees it."""
+    """The cycle is in nobody's reach."""
 
     def function(x: flow.Tensor) -> flow.Tensor:
         cycle: list[Any] = [x * 2]
@@ -191,6 +188,7 @@ def test_what_is_kept_in_a_cycle_is_not_kept() -> None:
     gc.disable()
     try:
         trace(function, SQUARE)
+        flow.jit(function)(flow.ones(2))
     finally:
         gc.enable()
 

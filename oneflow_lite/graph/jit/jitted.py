@@ -12,7 +12,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from itertools import count
 from typing import Any
 
@@ -41,13 +41,14 @@ from oneflow_lite.graph.jit.keys import (
     refuse_specs,
     refuse_unhashable,
     refused_array,
+    with_sharing,
 )
 from oneflow_lite.graph.jit.known import UnknownKindError, arranger_of, patterns_of
 from oneflow_lite.graph.jit.options import Options
 from oneflow_lite.graph.jit.reasons import reason_of
 from oneflow_lite.graph.jit.report import Report
 from oneflow_lite.graph.jit.steps import Call
-from oneflow_lite.graph.jit.watching import watches
+from oneflow_lite.graph.jit.watching import in_reach, watches
 from oneflow_lite.graph.program import Program
 from oneflow_lite.graph.sites import at, user_site
 from oneflow_lite.graph.tracing import Traced, traced
@@ -288,7 +289,7 @@ class Jitted(_C.KnownCalls):
         if brought.numbers and base in self._statics:
             key = self._statics[base].take(base, brought)
         if self._shared and base in self._shared and brought.share(self._shared[base]):
-            key = _with_sharing(key, brought)
+            key = with_sharing(key, brought)
         entry = self._entries.get(key)
         if entry is not None:
             self._entries.move_to_end(key)
@@ -325,7 +326,7 @@ class Jitted(_C.KnownCalls):
             key = self._statics[base].take(base, brought)
         if brought.sharing is not None:
             entry.shared = self._shared[base]
-            key = _with_sharing(key, brought)
+            key = with_sharing(key, brought)
         if self._options.freeze:
             recorded = frozen(recorded)
         entry.traced = recorded
@@ -395,7 +396,9 @@ class Jitted(_C.KnownCalls):
         while True:
             slots = Slots(self._name, static, self._parameters.path)
             try:
-                made = traced(self._function, call.args, call.kwargs, slots, self._static, sharing)
+                given = self._function, call.args, call.kwargs
+                reach = partial(in_reach, call)
+                made = traced(*given, slots, self._static, sharing, reach)
                 if not slots.found:
                     return made, static
             except NeedsValueError:
@@ -492,8 +495,3 @@ class Jitted(_C.KnownCalls):
             self._shared.clear()
             self._since_clear = 0
             self._forget_calls()
-
-
-def _with_sharing(key: Part, brought: Brought) -> Part:
-    assert brought.sharing is not None
-    return "shared", key, brought.sharing.pattern

@@ -121,6 +121,12 @@ def described(
     return found
 
 
+def with_sharing(key: Part, brought: Brought) -> Part:
+    """Return the key of a call whose tensors share memory."""
+    assert brought.sharing is not None
+    return "shared", key, brought.sharing.pattern
+
+
 def is_number(part: Part) -> bool:
     """Tell whether a part is of a number that each call gives."""
     return part in ((float,), (complex,))

@@ -6,7 +6,7 @@ at an argument that is no tensor, such as a model. It goes on in steps: through 
 containers, other functions, modules and classes.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from types import FunctionType, ModuleType
 from typing import Any
@@ -50,6 +50,20 @@ def watches(
     return found + (places(call, {id(watch.x) for watch in found}) if also_places else [])
 
 
+def in_reach(call: Call) -> Iterator[tuple[str, Tensor]]:
+    """Return the tensors that a call can get at, but for its arguments, with where they are.
+
+    Those are left out that only an exception or a log has.
+    """
+    walk = _Walk(call, set(), _is_walked_to)
+    return ((way.text, way.x) for way in walk.found())
+
+
+def _is_walked_to(x: Any) -> bool:
+    is_log = any(kind.__module__ == "logging" for kind in type(x).__mro__)
+    return may_hold(x) and not is_log and not is_a(x, BaseException)
+
+
 def _captured(call: Call, captures: list[Tensor], generators: set[int]) -> list[Watch]:
     if not captures and not generators:
         return []
@@ -88,8 +102,11 @@ class _Walk:
     brings more names, so these are looked at again, until there are no new ones.
     """
 
-    def __init__(self, call: Call, generators: set[int]) -> None:
+    def __init__(
+        self, call: Call, generators: set[int], leads_on: Callable[[Any], bool] = may_hold
+    ) -> None:
         self._generators = generators
+        self._leads_on = leads_on
         start = _Way("", (), call, True, (0, True))
         self._seen = {start.known()}
         self._most = _MOST_OBJECTS
@@ -129,7 +146,7 @@ class _Walk:
             if is_a(x, Tensor) or id(x) in self._generators:
                 if not is_given:
                     yield next_way
-            elif may_hold(x):
+            elif self._leads_on(x):
                 self._note(next_way, way.x)
 
     def _note(self, way: _Way, holder: Any) -> None:

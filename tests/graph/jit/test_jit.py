@@ -411,3 +411,11 @@ def test_containers_that_contain_themselves_are_refused() -> None:
 
 def same(x: Any) -> Any:
     return x
+
+
+def test_forgotten_traces_are_not_warned_of() -> None:
+    run = flow.jit(lambda x: x + 1)
+    for _ in range(10):
+        run(flow.ones(2))
+        run.clear()
+    assert run.report()["traces"] == 10
