@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from oneflow_lite import _C
-from oneflow_lite._C import Device, OpCall, Tensor, TraceError
+from oneflow_lite._C import Device, GlobalTensor, OpCall, Tensor, TraceError
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.graph.arguments.containers import Containers
 from oneflow_lite.graph.arguments.parameters import Parameters
@@ -29,6 +29,10 @@ _RUN_LATER: dict[type, str] = {
     CoroutineType: "a coroutine",
     AsyncGeneratorType: "an asynchronous generator",
 }
+GLOBAL_TENSOR = (
+    "a global tensor, which programs do not have: call the function without jit or grad, or pass "
+    "this rank's part, x.to_local()"
+)
 
 
 @dataclass(frozen=True)
@@ -163,6 +167,8 @@ def traced(
     path = Parameters(function).path
     try:
         args, kwargs = _given(args, kwargs, static, parameter)
+    except _GlobalTensorError as error:
+        raise TypeError(f"[{name}] {path(str(error))} is {GLOBAL_TENSOR}") from None
     except (FieldError, ContainerError) as error:
         raise type(error)(f"[{name}] {path(error.path)}", error.kind) from None
     containers = _containers(args, kwargs, static)
@@ -204,6 +210,8 @@ def _given(
 
 def _made_already(name: str, leaf: Any) -> Any:
     """Refuse a result that runs code of the function after it has returned."""
+    if isinstance(leaf, GlobalTensor):
+        raise TraceError(f"[{name}] returns {GLOBAL_TENSOR}")
     for kind, what in _RUN_LATER.items():
         if isinstance(leaf, kind):
             if isinstance(leaf, CoroutineType):
@@ -221,6 +229,10 @@ def _containers(args: Any, kwargs: dict[str, Any], static: Container[int | str])
     for path, x in (named | {k: x for k, x in kwargs.items() if k not in static}).items():
         found.add(x, path)
     return found
+
+
+class _GlobalTensorError(TypeError):
+    """An argument of this path is a global tensor."""
 
 
 class _Parameters:
@@ -243,6 +255,8 @@ class _Parameters:
         if self._numbers is not None and type(leaf) in (float, complex):
             return self._numbers.given(leaf, path)
         if not isinstance(leaf, Tensor | np.ndarray | Spec):
+            if isinstance(leaf, GlobalTensor):
+                raise _GlobalTensorError(path)
             _refuse_container(leaf, path)
             return leaf
         if id(leaf) not in self.made:

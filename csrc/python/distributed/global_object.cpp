@@ -98,9 +98,13 @@ PyMemberDef members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(GlobalObject, weakrefs), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 
+constexpr char kNoGlobalTensors[] =
+    "programs have no global tensors; call the function without jit or grad, or take this rank's "
+    "part before it, x.to_local()";
+
 /// This rank may issue what gives its tensor another layout.
 void require_own(const GlobalTensor& x, const Layout& to, const char* op) {
-  refuse_while_recording(op);
+  refuse_while_recording(op, kNoGlobalTensors);
   if (Member::current() != x.member) {
     fail(ErrorKind::runtime, "[", op, "] the tensor belongs to rank ", x.member->rank(),
          " of another thread; each rank issues what communicates from one thread");
@@ -168,7 +172,7 @@ std::vector<GlobalTensor> boxed_all(const std::vector<const GlobalTensor*>& tens
 
 GlobalTensor assembled(const Tensor& local, const Placement& placement,
                        const distributed::Sbps& sbps, const std::string& caller) {
-  refuse_while_recording("to_global");
+  refuse_while_recording("to_global", kNoGlobalTensors);
   const std::shared_ptr<Member> member = Member::current();
   const Device home = home_of(*member, placement);
   distributed::Whole whole =

@@ -56,7 +56,7 @@ class Differentiated:
         self._has_aux = has_aux
         self._with_value = with_value
         update_wrapper(self, function, updated=())
-        self._jitted = Jitted(self, Options())
+        self._jitted = Jitted(self, Options(), op)
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         """Make a method of it; the object is its first argument."""

@@ -46,6 +46,7 @@ class _Forward:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.__wrapped__ = function
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
 
     def __call__(self, *primals: Any) -> tuple[Any, list[Tensor], _Way]:
         recorder = _C.open_recording()
@@ -186,7 +187,7 @@ def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[...,
     recorder = _C.open_recording()
     if recorder is not None:
         return _recorded_vjp(recorder, function, primals)
-    value, kept, way = Jitted(_Forward(function), Options())(*primals)
+    value, kept, way = Jitted(_Forward(function), Options(), _OP)(*primals)
 
     def pull(gradient: Any) -> tuple[Any, ...]:
         found = way.run(*_checked(gradient, value, way.results), *kept)

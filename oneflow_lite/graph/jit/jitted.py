@@ -67,7 +67,7 @@ class Jitted(_C.KnownCalls):
     __name__: str
     __qualname__: str
 
-    def __init__(self, function: Callable[..., Any], options: Options) -> None:
+    def __init__(self, function: Callable[..., Any], options: Options, op: str = "jit") -> None:
         if not callable(function):
             raise TypeError(f"[jit] expected a function, got {type(function).__name__}")
         options.verify()
@@ -75,6 +75,7 @@ class Jitted(_C.KnownCalls):
         self._most = options.max_programs
         self._function = function
         self._name = getattr(function, "__name__", type(function).__name__)
+        self._label = f"[{op}] {self._name}"  # of errors
         self._parameters = Parameters(function)
         self._static = self._parameters.chosen("static", options.static)
         self._donated = self._parameters.chosen("donate", options.donate)
@@ -143,7 +144,7 @@ class Jitted(_C.KnownCalls):
                 continue
             except ValueError:
                 if not self._shares_memory(entry, args, kwargs, brought):
-                    refuse_specs(self._name, entry.parts, self._parameters)
+                    refuse_specs(self._label, entry.parts, self._parameters)
                     raise
                 continue
             return arranged(entry, results, brought.given)
@@ -231,7 +232,7 @@ class Jitted(_C.KnownCalls):
         """
         entry, _ = self._entry(args, kwargs)
         if entry.traced is None:
-            raise TraceError(f"[jit] {self._name} runs eagerly for these arguments")
+            raise TraceError(f"{self._label} runs eagerly for these arguments")
         return entry.traced.program
 
     def _entry(self, args: Any, kwargs: dict[str, Any]) -> tuple[Entry, Brought]:
@@ -243,14 +244,14 @@ class Jitted(_C.KnownCalls):
             path = refused_array(args, kwargs, self._static)
             if path is None:
                 raise
-            raise TypeError(f"[jit] {self._name}: {self._parameters.path(path)}: {error}") from None
+            raise TypeError(f"{self._label}: {self._parameters.path(path)}: {error}") from None
         except TooDeepError as error:
-            raise ValueError(f"[jit] {self._name}: an argument: {error}") from None
+            raise ValueError(f"{self._label}: an argument: {error}") from None
         with self._lock:
             try:
                 entry = self._found(key, brought)
             except TypeError:
-                refuse_unhashable(self._name, args, kwargs, self._static, self._parameters)
+                refuse_unhashable(self._label, args, kwargs, self._static, self._parameters)
                 raise
             reason = gone = None
             call = Call(self._function, args, kwargs)
@@ -302,7 +303,7 @@ class Jitted(_C.KnownCalls):
         static = self._statics.pop(key).reasons if key in self._statics else {}
         entry = Entry(parts, checks=self._options.check)
         try:
-            refuse_iterators(self._name, parts, self._parameters)
+            refuse_iterators(self._label, parts, self._parameters)
             recorded, static = self._recorded(call, dict(static), brought.sharing)
         except SharedMemoryError as error:
             if brought.sharing is not None or self._options.freeze:
@@ -359,7 +360,7 @@ class Jitted(_C.KnownCalls):
         """Keep that calls of this kind are eager; say so once."""
         if not self._breaks:
             warnings.warn(
-                f"[jit] {self._name} runs eagerly for some arguments: {error}",
+                f"{self._label} runs eagerly for some arguments: {error}",
                 RuntimeWarning,
                 stacklevel=5,
             )
@@ -376,7 +377,7 @@ class Jitted(_C.KnownCalls):
             first = found.get(id(x))
             if first is not None:
                 raise ValueError(
-                    f"[jit] {self._name}: {self._parameters.path(first)} is donated, and "
+                    f"{self._label}: {self._parameters.path(first)} is donated, and "
                     f"{self._parameters.path(path)} is the same tensor: pass a copy of it"
                 )
             if path in donated:
@@ -405,7 +406,7 @@ class Jitted(_C.KnownCalls):
                 pass
             except RecursionError as error:
                 raise RecursionError(
-                    f"[jit] {self._name} calls itself without an end, or deeper than Python goes, "
+                    f"{self._label} calls itself without an end, or deeper than Python goes, "
                     "while it is traced: a trace takes each branch that the values of tensors do "
                     f"not decide{at(user_site())}"
                 ) from error

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 
 from oneflow_lite import _C
-from oneflow_lite._C import Tensor, TraceError
+from oneflow_lite._C import GlobalTensor, Tensor, TraceError
 from oneflow_lite.device import resolve
 from oneflow_lite.dtypes import SUPPORTED
 from oneflow_lite.flags import flags
 from oneflow_lite.graph.arguments.parameters import Parameters
 from oneflow_lite.graph.arguments.sharing import Sharing, sharing_of
 from oneflow_lite.graph.passes.context import PassContext
-from oneflow_lite.graph.tracing import Spec
+from oneflow_lite.graph.tracing import GLOBAL_TENSOR, Spec
 from oneflow_lite.graph.trees import (
     MAPPINGS,
     MOST_LEVELS,
@@ -240,7 +240,7 @@ _ACCEPTED = (
 
 
 def refuse_unhashable(
-    name: str,
+    label: str,
     args: Sequence[Any],
     kwargs: dict[str, Any],
     static: Collection[int | str],
@@ -261,10 +261,10 @@ def refuse_unhashable(
                     "a static argument counts by its value: leave it out of static, or pass "
                     "numbers, strings and tuples"
                 )
-            kind = part[0].__name__
-            raise TypeError(
-                f"[jit] {name}: {paths.path(path)} is a {kind}, which is not hashable; {way_out}"
-            ) from None
+            what = f"a {part[0].__name__}, which is not hashable; {way_out}"
+            if part[0] is GlobalTensor:
+                what = GLOBAL_TENSOR
+            raise TypeError(f"{label}: {paths.path(path)} is {what}") from None
 
 
 def refused_array(
@@ -289,7 +289,7 @@ def refused_array(
 _OF_PYTHON = ("builtins", "itertools", "collections", "_collections", "_csv")
 
 
-def refuse_iterators(name: str, parts: dict[str, Part], parameters: Parameters) -> None:
+def refuse_iterators(label: str, parts: dict[str, Part], parameters: Parameters) -> None:
     """Raise TraceError where an argument of a call is used up by it: the next one traces nothing.
 
     Those of other classes are passed as they are: files, and models that are iterators, too.
@@ -300,17 +300,17 @@ def refuse_iterators(name: str, parts: dict[str, Part], parameters: Parameters) 
             continue
         if issubclass(kind, Iterator):
             raise TraceError(
-                f"[jit] {name}: {parameters.path(path)} is a {kind.__name__}, which a call uses "
+                f"{label}: {parameters.path(path)} is a {kind.__name__}, which a call uses "
                 "up: only the trace would do so, and later calls would repeat it. Pass a list or "
                 "tuple of its items"
             )
 
 
-def refuse_specs(name: str, parts: dict[str, Part], parameters: Parameters) -> None:
+def refuse_specs(label: str, parts: dict[str, Part], parameters: Parameters) -> None:
     """Raise TypeError where an argument of a call is a spec."""
     for path, part in parts.items():
         if part[0] is Spec:
             raise TypeError(
-                f"[jit] {name}: {parameters.path(path)} is a spec, which has no value; give a "
+                f"{label}: {parameters.path(path)} is a spec, which has no value; give a "
                 "tensor. program() takes specs"
             )
