@@ -165,12 +165,7 @@ def traced(
 
     results: list[int] = []
     path = Parameters(function).path
-    try:
-        args, kwargs = _given(args, kwargs, static, parameter)
-    except _GlobalTensorError as error:
-        raise TypeError(f"[{name}] {path(str(error))} is {GLOBAL_TENSOR}") from None
-    except (FieldError, ContainerError) as error:
-        raise type(error)(f"[{name}] {path(error.path)}", error.kind) from None
+    args, kwargs = _given(args, kwargs, static, parameter, lambda text: f"[{name}] {path(text)}")
     containers = _containers(args, kwargs, static)
     recorder.enter()
     try:
@@ -189,23 +184,35 @@ def traced(
     check_overlaps(recorder, name, list(map(path, parameter.paths)))
     if in_reach is not None:
         _check_kept(recorder, Parameters(function), in_reach)
-    main = recorded(recorder, name, results, tuple(numbers.slots) if numbers else ())
-    given = [slot for slot in main.slots if slot.operation is None]
-    paths = map(path, parameter.paths + (numbers.paths if numbers else []))
-    main = replace(main, names=dict(zip((*main.params, *given), paths, strict=True)))
+    paths = list(map(path, parameter.paths + (numbers.paths if numbers else [])))
+    main = _named(recorded(recorder, name, results, tuple(numbers.slots) if numbers else ()), paths)
     recorder.notes().clear()  # generators that were made in the recording keep them
     return Traced(Program(name, {"main": main}), tuple(parameter.paths), returned)
 
 
+def _named(main: Function, paths: list[str]) -> Function:
+    """Return the function with the paths of its parameters and of the numbers that are given."""
+    given = [slot for slot in main.slots if slot.operation is None]
+    return replace(main, names=dict(zip((*main.params, *given), paths, strict=True)))
+
+
 def _given(
-    args: Any, kwargs: dict[str, Any], static: Container[int | str], parameter: "_Parameters"
+    args: Any,
+    kwargs: dict[str, Any],
+    static: Container[int | str],
+    parameter: "_Parameters",
+    shown: Callable[[str], str],
 ) -> tuple[Any, dict[str, Any]]:
-    """Return what the function gets for its arguments."""
-    places = tuple(
-        x if i in static else mapped(x, parameter, f"args[{i}]") for i, x in enumerate(args)
-    )
-    named = {key: x if key in static else mapped(x, parameter, key) for key, x in kwargs.items()}
-    return places, named
+    """Return what the function gets for its arguments. Errors have their paths as ``shown``."""
+
+    def given(x: Any, path: str) -> Any:
+        try:
+            return mapped(x, parameter, path)
+        except (FieldError, ContainerError, _GlobalTensorError) as error:
+            raise type(error)(shown(error.path), error.kind) from None
+
+    places = tuple(x if i in static else given(x, f"args[{i}]") for i, x in enumerate(args))
+    return places, {key: x if key in static else given(x, key) for key, x in kwargs.items()}
 
 
 def _made_already(name: str, leaf: Any) -> Any:
@@ -232,7 +239,11 @@ def _containers(args: Any, kwargs: dict[str, Any], static: Container[int | str])
 
 
 class _GlobalTensorError(TypeError):
-    """An argument of this path is a global tensor."""
+    """An argument is a global tensor."""
+
+    def __init__(self, path: str, kind: str = "GlobalTensor") -> None:
+        self.path, self.kind = path, kind
+        super().__init__(f"{path} is {GLOBAL_TENSOR}")
 
 
 class _Parameters:

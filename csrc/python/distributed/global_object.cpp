@@ -99,8 +99,8 @@ PyMemberDef members[] = {
     {nullptr, 0, 0, 0, nullptr}};
 
 constexpr char kNoGlobalTensors[] =
-    "programs have no global tensors; call the function without jit or grad, or take this rank's "
-    "part before it, x.to_local()";
+    "programs have no global tensors; do it outside: call the function without jit or grad, or "
+    "take this rank's part before it, x.to_local()";
 
 /// This rank may issue what gives its tensor another layout.
 void require_own(const GlobalTensor& x, const Layout& to, const char* op) {

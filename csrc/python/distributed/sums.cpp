@@ -47,8 +47,9 @@ py::list box_all(const py::list& given, const std::vector<const Layout*>& to) {
 
 py::list assemble_all(const py::list& given, const Placement& placement,
                       const std::vector<Sbp>& listed) {
-  refuse_while_recording("to_global",
-                         "programs have no global tensors; call the function without jit or grad");
+  refuse_while_recording(
+      "to_global",
+      "programs have no global tensors; do it outside: call the function without jit or grad");
   distributed::Sbps sbps;
   for (const Sbp& sbp : listed) sbps.push_back(sbp);
   const std::vector<Tensor> locals = tensors_of(given, "to_global");

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import update_wrapper
 from types import MethodType
-from typing import Any
+from typing import Any, Concatenate, Generic, Literal, TypeVar, overload
 
 from oneflow_lite import _C
 from oneflow_lite._C import Recorder, Tensor
@@ -21,12 +21,16 @@ from oneflow_lite.graph.gradients.walk import pulled
 from oneflow_lite.graph.jit.jitted import Jitted
 from oneflow_lite.graph.jit.methods import qualified_name
 from oneflow_lite.graph.jit.options import Options
+from oneflow_lite.graph.jit.signatures import P, Q, R
 from oneflow_lite.ops.creation.data import asarray, full, ones
 
 Argnums = int | Sequence[int]
 
 
-class Differentiated:
+V = TypeVar("V")
+
+
+class Differentiated(Generic[P, R]):
     """What grad() and value_and_grad() return.
 
     A call is traced as those of jit() are, and runs as a whole. While something else is traced, its
@@ -58,14 +62,20 @@ class Differentiated:
         update_wrapper(self, function, updated=())
         self._jitted = Jitted(self, Options(), op)
 
+    @overload
+    def __get__(self, owner: None, kind: type) -> "Differentiated[P, R]": ...
+    @overload
+    def __get__(
+        self: "Differentiated[Concatenate[Any, Q], R]", owner: object, kind: type | None = None
+    ) -> Callable[Q, R]: ...
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         """Make a method of it; the object is its first argument."""
         return self if owner is None else MethodType(self, owner)
 
-    def __copy__(self) -> "Differentiated":
+    def __copy__(self) -> "Differentiated[P, R]":
         return self
 
-    def __deepcopy__(self, memo: Any) -> "Differentiated":
+    def __deepcopy__(self, memo: Any) -> "Differentiated[P, R]":
         function = deepcopy(self._function, memo)  # itself, but for methods and other objects
         if function is self._function:
             return self
@@ -75,12 +85,13 @@ class Differentiated:
     def __reduce__(self) -> str:
         return qualified_name(self._op, self._function, self)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Compute the gradient, or record it."""
         recorder = _C.open_recording()
         if recorder is None:
             return self._jitted(*args, **kwargs)
-        return self._recorded(recorder, list(args), kwargs)
+        found: R = self._recorded(recorder, list(args), kwargs)
+        return found
 
     def _recorded(self, recorder: Recorder, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if max(self._argnums) >= len(args):
@@ -149,9 +160,15 @@ def _pulled(
     return end, pulled(Record(recorder, (begin, end), values), [(number, seed)])
 
 
+@overload
 def grad(
-    function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
-) -> Callable[..., Any]:
+    function: Callable[P, tuple[Any, V]], argnums: Argnums = 0, *, has_aux: Literal[True]
+) -> Differentiated[P, tuple[Any, V]]: ...
+@overload
+def grad(
+    function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Differentiated[P, Any]: ...
+def grad(function: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False) -> Any:
     """Return the function that computes the gradient of a function.
 
     Parameters
@@ -191,8 +208,8 @@ def grad(
 
 
 def value_and_grad(
-    function: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
-) -> Callable[..., Any]:
+    function: Callable[P, V], argnums: Argnums = 0, has_aux: bool = False
+) -> Differentiated[P, tuple[V, Any]]:
     """Return the function that computes a function and its gradient.
 
     Parameters

@@ -8,7 +8,7 @@ While something else is traced, both become a part of that.
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypeVar
 
 from oneflow_lite import _C
 from oneflow_lite._C import Executable, OpCall, Recorder, Tensor
@@ -25,6 +25,7 @@ from oneflow_lite.graph.trees import Leaf, visit
 from oneflow_lite.ops.creation.data import asarray
 
 _OP = "vjp"
+V = TypeVar("V")
 
 
 class _Way(Leaf):
@@ -149,7 +150,7 @@ def _kept(recorder: Recorder, needed: list[int], results: list[int]) -> list[Ten
     return found
 
 
-def vjp(function: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+def vjp(function: Callable[..., V], *primals: Any) -> tuple[V, Callable[[Any], tuple[Any, ...]]]:
     """Return the value of a function, and the function that pulls gradients of it back.
 
     The function is traced at each call; in one that is jitted both are a part of its program.

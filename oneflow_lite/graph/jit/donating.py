@@ -12,6 +12,7 @@ from typing import Any
 
 from oneflow_lite import _C
 from oneflow_lite._C import OpCall, Tensor
+from oneflow_lite.graph.arguments.parameters import Parameters
 from oneflow_lite.graph.arguments.sharing import memories
 from oneflow_lite.graph.ir import Function, Op, Value
 from oneflow_lite.graph.program import Program
@@ -87,6 +88,36 @@ def donated_paths(
     for name, x in kwargs.items():
         visit(x, partial(add, donated if name in chosen else others), name)
     return donated, others
+
+
+def donated_places(
+    label: str,
+    parameters: Parameters,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    chosen: Collection[int | str],
+    tensors: Sequence[Tensor],
+) -> tuple[int, ...]:
+    """Return which of a call's tensors are in the chosen arguments.
+
+    Raises
+    ------
+    ValueError
+        One of them is in another argument, too.
+    """
+    donated, others = donated_paths(args, kwargs, chosen)
+    found: dict[int, str] = {}  # paths of donated tensors, by their identity
+    for path, x in [*donated.items(), *others.items()]:
+        first = found.get(id(x))
+        if first is not None:
+            raise ValueError(
+                f"{label}: {parameters.path(first)} is donated, and "
+                f"{parameters.path(path)} is the same tensor: pass a copy of it"
+            )
+        if path in donated:
+            found[id(x)] = path
+    places = {id(x): place for place, x in enumerate(tensors)}
+    return tuple(sorted(places[id(x)] for x in donated.values()))
 
 
 def check_donated(

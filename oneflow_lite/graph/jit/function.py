@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from oneflow_lite.graph.jit.jitted import Jitted
 from oneflow_lite.graph.jit.options import Options
+from oneflow_lite.graph.jit.signatures import P, R
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # Python 3.10 has none
@@ -26,11 +27,11 @@ class _Named(TypedDict, total=False):
 
 
 @overload
-def jit(function: Callable[..., Any], **options: "Unpack[_Named]") -> Jitted: ...
+def jit(function: Callable[P, R], **options: "Unpack[_Named]") -> Jitted[P, R]: ...
 @overload
 def jit(
     function: None = ..., **options: "Unpack[_Named]"
-) -> Callable[[Callable[..., Any]], Jitted]: ...
+) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 def jit(
     function: Callable[..., Any] | None = None,
     *,

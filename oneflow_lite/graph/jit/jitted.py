@@ -14,7 +14,7 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import partial, update_wrapper
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, overload
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from oneflow_lite.graph.drawing.picture import PathLike, draw_newest
 from oneflow_lite.graph.effects import generators
 from oneflow_lite.graph.jit import methods
 from oneflow_lite.graph.jit.checking import checked
-from oneflow_lite.graph.jit.donating import check_donated, donated_paths, with_donated
+from oneflow_lite.graph.jit.donating import check_donated, donated_places, with_donated
 from oneflow_lite.graph.jit.entry import Entry, StaticNumbers, arranged
 from oneflow_lite.graph.jit.freezing import frozen
 from oneflow_lite.graph.jit.keys import (
@@ -47,6 +47,7 @@ from oneflow_lite.graph.jit.known import UnknownKindError, arranger_of, patterns
 from oneflow_lite.graph.jit.options import Options
 from oneflow_lite.graph.jit.reasons import reason_of
 from oneflow_lite.graph.jit.report import Report
+from oneflow_lite.graph.jit.signatures import P, Q, R
 from oneflow_lite.graph.jit.steps import Call
 from oneflow_lite.graph.jit.watching import in_reach, watches
 from oneflow_lite.graph.program import Program
@@ -61,13 +62,17 @@ _MOST_OBJECTS = 64  # without a __dict__, whose bound methods are kept
 _numbers = count()
 
 
-class Jitted(_C.KnownCalls):
+class Jitted(_C.KnownCalls, Generic[P, R]):
     """What jit() returns: a call is looked up here when the base class does not know it."""
 
     __name__: str
     __qualname__: str
+    if TYPE_CHECKING:  # the call itself is native
 
-    def __init__(self, function: Callable[..., Any], options: Options, op: str = "jit") -> None:
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+            """Run the program of these arguments."""
+
+    def __init__(self, function: Callable[P, R], options: Options, op: str = "jit") -> None:
         if not callable(function):
             raise TypeError(f"[jit] expected a function, got {type(function).__name__}")
         options.verify()
@@ -82,7 +87,7 @@ class Jitted(_C.KnownCalls):
         self._entries: OrderedDict[Any, Entry] = OrderedDict()
         self._statics: OrderedDict[Any, StaticNumbers] = OrderedDict()  # by the key without them
         self._shared: OrderedDict[Any, tuple[Tensor, ...]] = OrderedDict()  # captures, by the key
-        self._bound: OrderedDict[int, Jitted] = OrderedDict()
+        self._bound: OrderedDict[int, Jitted[..., Any]] = OrderedDict()
         self._owner: Any = None  # of a method, which the class has as this:
         self._descriptor: Any = None
         self._kept_as = f"{self._name} of jit {next(_numbers)}"  # among an object's attributes
@@ -92,6 +97,12 @@ class Jitted(_C.KnownCalls):
         self._breaks: deque[str] = deque(maxlen=_MOST_REASONS)
         update_wrapper(self, function)
 
+    @overload
+    def __get__(self, owner: None, kind: type) -> "Jitted[P, R]": ...
+    @overload
+    def __get__(
+        self: "Jitted[Concatenate[Any, Q], R]", owner: object, kind: type | None = None
+    ) -> "Jitted[Q, R]": ...
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         """Make a method of it: jitted methods of different objects have programs of their own."""
         if owner is None:
@@ -114,15 +125,16 @@ class Jitted(_C.KnownCalls):
                 self._bound.popitem(last=False)
         return bound
 
-    def __copy__(self) -> "Jitted":
+    def __copy__(self) -> "Jitted[P, R]":
         return self
 
-    def __deepcopy__(self, memo: Any) -> "Jitted":
+    def __deepcopy__(self, memo: Any) -> "Jitted[P, R]":
         function = deepcopy(self._function, memo)  # itself, but for methods and other objects
         if function is self._function:
             return self
         if self._descriptor is not None:
-            return self._descriptor.__get__(deepcopy(self._owner, memo))  # type: ignore[no-any-return]
+            made: Jitted[P, R] = self._descriptor.__get__(deepcopy(self._owner, memo))
+            return made
         return Jitted(function, self._options)
 
     def __reduce__(self) -> Any:
@@ -371,19 +383,8 @@ class Jitted(_C.KnownCalls):
     def _add_donated(self, entry: Entry, call: Call, brought: Brought) -> None:
         """Find the tensors in donated arguments, and make the program that writes to them."""
         assert entry.traced is not None
-        donated, others = donated_paths(call.args, call.kwargs, self._donated)
-        found: dict[int, str] = {}  # paths of donated tensors, by their identity
-        for path, x in [*donated.items(), *others.items()]:
-            first = found.get(id(x))
-            if first is not None:
-                raise ValueError(
-                    f"{self._label}: {self._parameters.path(first)} is donated, and "
-                    f"{self._parameters.path(path)} is the same tensor: pass a copy of it"
-                )
-            if path in donated:
-                found[id(x)] = path
-        places = {id(x): place for place, x in enumerate(brought.tensors)}
-        entry.donated = tuple(sorted(places[id(x)] for x in donated.values()))
+        given = call.args, call.kwargs, self._donated
+        entry.donated = donated_places(self._label, self._parameters, *given, brought.tensors)
         if brought.sharing is not None:
             return
         program = with_donated(entry.traced.program, entry.donated)
