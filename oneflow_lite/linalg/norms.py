@@ -243,7 +243,7 @@ def _of_singular_values(ord: Order) -> Callable[[Tensor], Tensor]:
 def _in_memory_order(x: Tensor) -> Tensor:
     """The elements in one dimension, those that are neighbours in memory beside each other."""
     if x.ndim > 1 and not x.is_contiguous():
-        x = _C.permute(x, sorted(range(x.ndim), key=lambda d: -abs(x.strides[d])))
+        x = _C.permute(x, sorted(range(x.ndim), key=lambda d: -abs(_C.raw_strides(x)[d])))
     return _C.reshape(x, (-1,), None)
 
 

@@ -123,7 +123,8 @@ def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Axes, Axes] = 2) -> Tensor:
     a, b = on_one_device(x1, x2)
     left, right = _paired_axes(a, b, axes)
     # In the order in which the larger operand lies, so that it need not be copied.
-    steps = [a.strides[d] for d in left] if a.size >= b.size else [b.strides[d] for d in right]
+    larger, axes_of = (a, left) if a.size >= b.size else (b, right)
+    steps = [_C.raw_strides(larger)[d] for d in axes_of]
     order = sorted(range(len(left)), key=lambda i: -abs(steps[i]))
     left, right = [left[i] for i in order], [right[i] for i in order]
     kept_a = [d for d in range(a.ndim) if d not in left]

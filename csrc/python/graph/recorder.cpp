@@ -273,12 +273,13 @@ void bind_recorder(py::module_& m) {
       py::arg("dtype"), "The number of a dtype in OpCall.codes and in the attr of views.");
   m.def(
       "set_unknown_extents",
-      [](const py::function& shape_of, const py::function& note_key, const py::type& kind) {
-        set_unknown_extents(shape_of.ptr(), note_key.ptr(), kind.ptr());
+      [](const py::function& shape_of, const py::function& strides_of, const py::function& note_key,
+         const py::type& kind) {
+        set_unknown_extents(shape_of.ptr(), strides_of.ptr(), note_key.ptr(), kind.ptr());
       },
-      py::arg("shape_of"), py::arg("note_key"), py::arg("kind"),
-      "Sets who tells the shape of tensors without values, who is told of keys, and the type of "
-      "unknown extents.");
+      py::arg("shape_of"), py::arg("strides_of"), py::arg("note_key"), py::arg("kind"),
+      "Sets who tells the shape and the strides of tensors without values, who is told of keys, "
+      "and the type of unknown extents.");
   py::tuple kinds(kCallKinds);
   for (int kind = 0; kind < kCallKinds; ++kind) kinds[kind] = kCallKindNames[kind];
   m.attr("CALL_KINDS") = kinds;

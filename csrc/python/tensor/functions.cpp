@@ -243,6 +243,11 @@ PyObject* layouts_of(Arguments given) {
   return PyBytes_FromStringAndSize(reinterpret_cast<const char*>(words.data()), size);
 }
 
+/// raw_strides(x): with the numbers that stand for unknown extents.
+PyObject* raw_strides(Arguments given) {
+  return dims_tuple(require_tensor(given[0], "strides").strides);
+}
+
 /// parts_of_layouts(bytes): (shape, strides, dtype) of each.
 PyObject* parts_of_layouts(Arguments given) {
   char* bytes;
@@ -308,6 +313,7 @@ PyMethodDef functions[] = {positional<set_converter, 1>("set_converter"),
                            positional<astype, 3>("astype"),
                            positional<copy_of, 1>("copy"),
                            positional<layouts_of, 1>("layouts"),
+                           positional<raw_strides, 1>("raw_strides"),
                            positional<parts_of_layouts, 1>("parts_of_layouts"),
                            positional<run_steps_of, 2>("run_steps"),
                            positional<to_device_of, 3>("to_device"),

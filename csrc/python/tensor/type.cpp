@@ -194,7 +194,10 @@ PyObject* get_shape(PyObject* self, void*) {
   });
 }
 PyObject* get_strides(PyObject* self, void*) {
-  return get(self, [](const Tensor& x) { return dims_tuple(x.strides); });
+  return get(self, [self](const Tensor& x) {
+    PyObject* const numbers = dims_tuple(x.strides);
+    return may_have_unknown_strides(x) ? known_strides(self, Reference(numbers).get()) : numbers;
+  });
 }
 PyObject* get_dtype(PyObject* self, void*) {
   return get(self, [](const Tensor& x) {

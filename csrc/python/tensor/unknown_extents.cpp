@@ -10,20 +10,22 @@ namespace {
 
 // With the GIL; never given back.
 PyObject* shape_function = nullptr;
+PyObject* strides_function = nullptr;
 PyObject* key_function = nullptr;
 PyTypeObject* extent_type = nullptr;
 
 }  // namespace
 
-void set_unknown_extents(PyObject* shape_of, PyObject* note_key, PyObject* kind) {
-  if (!PyCallable_Check(shape_of) || !PyCallable_Check(note_key) || !PyType_Check(kind)) {
-    fail(ErrorKind::type, "[set_unknown_extents] expected two functions and a type");
+void set_unknown_extents(PyObject* shape_of, PyObject* strides_of, PyObject* note_key,
+                         PyObject* kind) {
+  if (!PyCallable_Check(shape_of) || !PyCallable_Check(strides_of) || !PyCallable_Check(note_key) ||
+      !PyType_Check(kind)) {
+    fail(ErrorKind::type, "[set_unknown_extents] expected three functions and a type");
   }
-  Py_INCREF(shape_of);
-  Py_INCREF(note_key);
   Py_INCREF(kind);
-  Py_XSETREF(shape_function, shape_of);
-  Py_XSETREF(key_function, note_key);
+  Py_XSETREF(shape_function, Py_NewRef(shape_of));
+  Py_XSETREF(strides_function, Py_NewRef(strides_of));
+  Py_XSETREF(key_function, Py_NewRef(note_key));
   PyTypeObject* const former = extent_type;
   extent_type = reinterpret_cast<PyTypeObject*>(kind);
   Py_XDECREF(former);
@@ -37,6 +39,10 @@ bool is_without_value(const Tensor& x) {
 
 PyObject* shape_with_unknown(PyObject* tensor, PyObject* numbers) {
   return checked(PyObject_CallFunctionObjArgs(shape_function, tensor, numbers, nullptr));
+}
+
+PyObject* known_strides(PyObject* tensor, PyObject* numbers) {
+  return checked(PyObject_CallFunctionObjArgs(strides_function, tensor, numbers, nullptr));
 }
 
 void note_key(PyObject* tensor, PyObject* numbers, PyObject* key) {

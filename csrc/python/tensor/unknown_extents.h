@@ -13,8 +13,10 @@ namespace ofl::python {
 inline constexpr int64_t kLeastStandIn = int64_t{1} << 17;
 
 /// Sets who knows stand-ins: `shape_of(tensor, numbers)` is the shape with objects of type `kind`
-/// in the place of some numbers; `note_key(tensor, numbers, key)` is told of each x[key].
-void set_unknown_extents(PyObject* shape_of, PyObject* note_key, PyObject* kind);
+/// in the place of some numbers; `strides_of(tensor, numbers)` refuses strides that depend on
+/// them; `note_key(tensor, numbers, key)` is told of each x[key].
+void set_unknown_extents(PyObject* shape_of, PyObject* strides_of, PyObject* note_key,
+                         PyObject* kind);
 
 /// It has no value, as tensors of a recording, and somebody knows stand-ins.
 bool is_without_value(const Tensor& x);
@@ -23,6 +25,14 @@ bool is_without_value(const Tensor& x);
 inline bool may_have_stand_ins(const Tensor& x) {
   for (const int64_t n : x.shape) {
     if (n >= kLeastStandIn) return is_without_value(x);
+  }
+  return false;
+}
+
+/// It is a tensor of a recording with strides that may come from stand-ins.
+inline bool may_have_unknown_strides(const Tensor& x) {
+  for (const int64_t step : x.strides) {
+    if (step >= kLeastStandIn || -step >= kLeastStandIn) return is_without_value(x);
   }
   return false;
 }
@@ -38,6 +48,10 @@ void note_key(PyObject* tensor, PyObject* numbers, PyObject* key);
 /// The shape as Python sees it, a new tuple, of a tensor that may have stand-ins; `numbers` is the
 /// tuple of its extents.
 PyObject* shape_with_unknown(PyObject* tensor, PyObject* numbers);
+
+/// The strides as Python sees them, a new tuple, of a tensor that may have unknown ones; throws
+/// where one is unknown. `numbers` is the tuple of its strides.
+PyObject* known_strides(PyObject* tensor, PyObject* numbers);
 
 /// The number that stands for an unknown extent; nothing for other objects.
 std::optional<int64_t> stand_in_of(PyObject* object);

@@ -20,7 +20,14 @@ from oneflow_lite import _C
 from oneflow_lite._C import Device, Tensor, TraceError
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.graph.hand.declared import Declared, Feed, Variable
-from oneflow_lite.graph.hand.extents import Dim, Unknowns, is_unknown, shape_of, texts_of
+from oneflow_lite.graph.hand.extents import (
+    Dim,
+    Unknowns,
+    is_unknown,
+    shape_of,
+    strides_of,
+    texts_of,
+)
 from oneflow_lite.graph.hand.instance import check_instances
 from oneflow_lite.graph.hand.limits import note_key
 from oneflow_lite.graph.hand.numbers import KINDS, FedNumbers
@@ -73,13 +80,17 @@ class _Draft:
             )
         return recorder.parameter_of(dtype, extents, row_major(extents, dtype.itemsize), device)
 
-    def operand(self, extent: Dim, other: Tensor) -> Tensor:
-        """Return an unknown extent as an operand beside a tensor, of its dtype as numbers are."""
+    def operand(self, extent: Dim, other: Tensor, is_compared: bool) -> Tensor:
+        """Return an unknown extent as an operand beside a tensor, of its dtype as numbers are.
+
+        One that is compared with integers may be out of their range, and is an int64.
+        """
         if not _C.is_recording() or current("Dim") is not self:
             raise TraceError(
                 f"[Dim] the unknown extent {extent!r} is used after its program was built"
             )
-        dtype = np.dtype(np.int64) if other.dtype == np.dtype(bool) else other.dtype
+        is_wide = other.dtype.kind == "b" or (is_compared and other.dtype.kind in "iu")
+        dtype = np.dtype(np.int64) if is_wide else other.dtype
         x = self.place(self.recorder, (), dtype, other.device)
         self.operands[self.recorder.value_of(x)] = extent
         return x
@@ -444,4 +455,4 @@ def named(name: str, x: Tensor) -> Tensor:
     return x
 
 
-_C.set_unknown_extents(shape_of, note_key, Dim)
+_C.set_unknown_extents(shape_of, strides_of, note_key, Dim)

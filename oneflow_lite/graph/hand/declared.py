@@ -10,7 +10,7 @@ from oneflow_lite.graph.hand.numbers import FedNumber
 from oneflow_lite.graph.ir import Function, Site, Value
 
 
-def _no_operand(extent: Dim, other: Tensor) -> Tensor:
+def _no_operand(extent: Dim, other: Tensor, is_compared: bool) -> Tensor:
     raise TraceError(f"[Dim] {extent!r} is of no program")
 
 

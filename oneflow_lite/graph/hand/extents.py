@@ -47,10 +47,37 @@ def shape_of(x: Tensor, numbers: tuple[int, ...]) -> "tuple[int | Dim, ...]":
     return numbers
 
 
+def strides_of(x: Tensor, numbers: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the strides of a tensor without values.
+
+    No expression of an extent is the stride for all sizes: an empty axis counts as one element.
+
+    Raises
+    ------
+    TraceError
+        One of them depends on an unknown extent.
+    """
+    unknowns = who_knows(x)
+    if unknowns is None:
+        return numbers
+    if x.is_contiguous():
+        is_known = not is_unknown(x.shape[1:])
+    else:
+        is_known = all(unknowns.meaning(n // x.dtype.itemsize) is None for n in numbers)
+    if not is_known:
+        raise TraceError(
+            f"[strides] the strides of a tensor of shape {x.shape} depend on an unknown extent"
+            f"{here()}: give the extent in data()"
+        )
+    return numbers
+
+
 class Unknowns:
     """The unknown extents of one program, by name."""
 
-    def __init__(self, recorder: Recorder, operand: Callable[["Dim", Tensor], Tensor]) -> None:
+    def __init__(
+        self, recorder: Recorder, operand: Callable[["Dim", Tensor, bool], Tensor]
+    ) -> None:
         self.names: list[str] = []
         self.recorder = recorder
         self.operand = operand
@@ -177,7 +204,8 @@ class Dim:
     """An extent that is not known while a program is built.
 
     It can stand in a new shape, be compared with itself, be multiplied by integers and added to
-    them, and be an operand of an operation on tensors. All else raises TraceError.
+    them, and be an operand of an operation on tensors. ``repr`` is its name, for a look at a shape.
+    All else raises TraceError.
     """
 
     __slots__ = ("terms", "unknowns")
@@ -206,7 +234,28 @@ class Dim:
         return " + ".join(parts).replace("+ -", "- ")
 
     def __hash__(self) -> int:
-        return hash(frozenset(self.terms.items()))
+        self._refuse("is a key of", "hash")
+
+    def __str__(self) -> str:
+        return self._text("str")
+
+    def __format__(self, spec: str) -> str:
+        return self._text("format")
+
+    def _text(self, op: str) -> str:
+        """Return its name for a message of the library; a text of the program needs the number."""
+        if user_call() is None:
+            self._refuse("is converted to text by", op)
+        return repr(self)
+
+    def __copy__(self) -> "Dim":
+        return self
+
+    def __deepcopy__(self, _: Any) -> "Dim":
+        return self
+
+    def __reduce_ex__(self, _: Any) -> NoReturn:
+        self._refuse("is pickled by", "pickle")
 
     def __eq__(self, other: object) -> Any:
         if isinstance(other, Tensor):
@@ -272,15 +321,25 @@ class Dim:
                 terms[product] = terms.get(product, 0) + count * times
         return _made(self.unknowns, terms)
 
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *given: Any, **named: Any) -> Any:
+        """Call NumPy's ufunc on it as on any object; a tensor beside it makes it an operand."""
+        if any(_has_own_ufuncs(x) for x in (*given, *named.get("out", ()))):
+            return NotImplemented
+        objects = [np.array(x, dtype=object) if isinstance(x, Dim) else x for x in given]
+        try:
+            return getattr(ufunc, method)(*objects, **named)
+        except TypeError:  # the ufunc has no loop for objects, or asks them for a method
+            self._refuse("is an operand of", ufunc.__name__)
+
     def _with_tensor(self, op: Callable[[Any, Any], Any], x: Tensor, is_first: bool) -> Any:
-        operand = self.unknowns.operand(self, x)
+        operand = self.unknowns.operand(self, x, op in _COMPARISONS)
         return op(operand, x) if is_first else op(x, operand)
 
     def beside(self, x: Any, op: str) -> Tensor:
         """Return it as an operand of a function of the library, beside another one."""
         if not isinstance(x, Tensor):
             self._refuse("is an operand, beside no tensor, of", op)
-        return self.unknowns.operand(self, x)
+        return self.unknowns.operand(self, x, op in _COMPARISONS.values())
 
     def refuse(self, op: str) -> NoReturn:
         """Raise TraceError: a function of the library needs a number."""
@@ -374,6 +433,11 @@ class Dim:
         self._refuse("decides")
 
 
+def _has_own_ufuncs(x: Any) -> bool:
+    """It says itself what a ufunc of NumPy is on it, as tensors do."""
+    return hasattr(x, "__array_ufunc__") and not isinstance(x, Dim | np.ndarray | np.generic)
+
+
 def _terms(x: Any) -> Terms:
     return x.terms if isinstance(x, Dim) else {(): int(x)}
 
@@ -389,6 +453,15 @@ def _of_tensors(op: Callable[[Any, Any], Any], is_first: bool) -> Callable[[Dim,
     return lambda self, other: self._operand(op, other, is_first)
 
 
+# They take any integer beside integers; other operations convert it to the dtype of the tensor.
+_COMPARISONS = {
+    operator.lt: "less",
+    operator.le: "less_equal",
+    operator.eq: "equal",
+    operator.ne: "not_equal",
+    operator.gt: "greater",
+    operator.ge: "greater_equal",
+}
 _BITWISE = (operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift)
 for _op in (operator.truediv, operator.pow, *_BITWISE):
     _name = _op.__name__.rstrip("_")

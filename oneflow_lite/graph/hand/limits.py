@@ -50,7 +50,7 @@ def _note_view(
     items = [_with_numbers(item) for item in key]
     if not any(x is ... for x in items):
         items.append(...)  # a view, whatever the items are
-    lying = as_strided(np.empty(1, np.int8), numbers, x.strides)  # none of it is read
+    lying = as_strided(np.empty(1, np.int8), numbers, _C.raw_strides(x))  # none of it is read
     try:
         view = lying[tuple(items)]
     except (IndexError, ValueError):

@@ -132,7 +132,7 @@ def _by_rows_or_columns(x: Tensor) -> Tensor:
     """
     if type(x) is not Tensor or x.is_contiguous():
         return x
-    steps = [abs(step) for step in x.strides]
+    steps = [abs(step) for step in _C.raw_strides(x)]
     return x if steps == sorted(steps, reverse=True) or _is_by_columns(x) else ascontiguousarray(x)
 
 

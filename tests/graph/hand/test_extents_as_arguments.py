@@ -1,6 +1,7 @@
 """An unknown extent as an argument of a function of the library: an operand, or refused with the
 function and the line."""
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,18 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
     "sin": lambda x: flow.sin(x.shape[0]),
     "add": lambda x: flow.add(x.shape[0], 2.0),
     "matmul": lambda x: (x + 1).__imatmul__(x.shape[0]),
+    "hash": lambda x: x.shape[0] in {5},
+    "str": lambda x: str(x.shape[0]),
+    "format": lambda x: f"{x.shape[0]}",
+    "pickle": lambda x: pickle.dumps(x.shape),
+    "sqrt": lambda x: np.sqrt(x.shape[0]),
+    "isfinite": lambda x: np.isfinite(2 * x.shape[0] - x.shape[0]),
+}
+STRIDES: dict[str, Callable[[Any], Any]] = {
+    "turned": lambda x: x.T.copy().strides,
+    "a part": lambda x: x.T.copy()[:, :2].strides,
+    "back": lambda x: x.T.copy()[::-1].strides,
+    "made contiguous": lambda x: flow.ascontiguousarray(x.T).strides,
 }
 DATA: dict[str, Callable[[Any], Any]] = {
     "an array of objects": lambda x: flow.tensor(np.array([x.shape[0], 1])),
@@ -78,6 +91,16 @@ OPERANDS: dict[str, Callable[[Any, Any], Any]] = {
     ),
     "isclose": lambda k, n: (flow.isclose(k, n), flow.isclose(n, k * 0.5)),
 }
+# On integers of a dtype, the count is out of its range.
+COMPARED: dict[str, Callable[[Any, Any], Any]] = {
+    "operators": lambda k, n: (k < 30 * n, 30 * n <= k, k == 60 * n, k != 60 * n, k > -30 * n),
+    "negative": lambda k, n: (k >= -n, -n < k),
+    "functions": lambda k, n: (
+        flow.less(k, 99 * n),
+        flow.greater_equal(-n, k),
+        np.equal(99 * n, k),
+    ),
+}
 _MAKERS = ("full", "full_like")  # of a tensor, by which they are named
 
 
@@ -89,6 +112,34 @@ def test_what_needs_the_number_is_refused_with_its_line(op: str) -> None:
             REFUSED[op](flow.graph.data("x", (None, 4)))
     assert str(caught.value).startswith(f"[{'tensor' if op in _MAKERS else op}] ")
     assert f"test_extents_as_arguments.py:{line})" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", STRIDES)
+def test_strides_that_depend_on_an_extent_are_refused(name: str) -> None:
+    line = STRIDES[name].__code__.co_firstlineno
+    wanted = rf"^\[strides\] .*unknown.*arguments\.py:{line}\)"
+    with pytest.raises(TraceError, match=wanted), flow.graph.building(Program("main")):
+        STRIDES[name](flow.graph.data("x", (None, 4)))
+
+
+def test_known_strides_are_numbers() -> None:
+    with flow.graph.building(Program("main")):
+        x = flow.graph.data("x", (None, 4))
+        assert (x.strides, x.T.strides, x[::-1].strides) == ((32, 8), (8, 32), (-32, 8))
+        assert flow.graph.data("y", (None, 1 << 20)).strides == (8 << 20, 8)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "uint64", "bool", "float32"])
+@pytest.mark.parametrize("name", COMPARED)
+def test_comparisons_with_a_count_out_of_range_are_eagers(name: str, dtype: str) -> None:
+    f, main = COMPARED[name], Program("main")
+    with flow.graph.building(main):
+        x = flow.graph.data("x", (None,), dtype)
+        y = f(x, x.shape[0])
+    for size in (1, 5, 9):
+        given = (np.arange(size) * 30).astype(dtype)
+        wanted, found = f(flow.tensor(given), size), Executor().run(main, {"x": given}, y)
+        assert [a.tolist() for a in found] == [b.tolist() for b in wanted]
 
 
 @pytest.mark.parametrize("name", DATA)
