@@ -121,3 +121,15 @@ def test_copies(device: flow.Device) -> None:
     for one in (copy.copy(read_only), copy.deepcopy(read_only)):
         one += 1
         assert one.tolist() == [[1, 2, 3]] * 2
+
+
+def test_public_functions_are_pickled_by_name() -> None:
+    """As functions of Python are: in a model that is copied they stay what they are."""
+    modules = [flow, flow.linalg, flow.fft, flow.random, flow.graph, flow.distributed, flow.vm]
+    for module in modules:
+        for name, function in vars(module).items():
+            if name.startswith("_") or not callable(function) or function is flow.flags:
+                continue
+            assert pickle.loads(pickle.dumps(function)) == function, name
+            assert copy.deepcopy({"act": function})["act"] == function, name
+    assert pickle.loads(pickle.dumps(flow.exp)) is copy.copy(flow.exp) is flow.exp

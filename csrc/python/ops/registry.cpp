@@ -250,6 +250,14 @@ PyObject* op_repr(PyObject* self) {
                               reinterpret_cast<OpObject*>(self)->op->name.c_str());
 }
 
+/// Pickled by name, like any function.
+PyObject* op_reduce(PyObject* self, PyObject*) {
+  return PyObject_GetAttrString(self, "__qualname__");
+}
+
+PyMethodDef op_methods[] = {{"__reduce__", op_reduce, METH_NOARGS, nullptr},
+                            {nullptr, nullptr, 0, nullptr}};
+
 PyMemberDef op_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(OpObject, vectorcall), READONLY, nullptr},
     {"__dictoffset__", T_PYSSIZET, offsetof(OpObject, dict), READONLY, nullptr},
@@ -268,6 +276,7 @@ PyType_Slot op_slots[] = {{Py_tp_doc, const_cast<char*>(kOpDoc)},
                           {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                           {Py_tp_dealloc, reinterpret_cast<void*>(op_dealloc)},
                           {Py_tp_repr, reinterpret_cast<void*>(op_repr)},
+                          {Py_tp_methods, op_methods},
                           {Py_tp_members, op_members},
                           {Py_tp_getset, op_getset},
                           {0, nullptr}};
