@@ -1,7 +1,6 @@
 """A place in a stream of random numbers that are made by counting: a key and a counter."""
 
 import operator
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -34,8 +33,7 @@ class CounterStream(Recorded):
         if key is None and seed is None:
             _C.refuse_while_recording("Philox without a seed", None)
         self._checked(key or 0, counter)
-        self._lock = threading.Lock()  # guards _counter and _seeds
-        super().__init__()
+        super().__init__()  # _lock guards _counter and _seeds
         self._seeds = np.random.SeedSequence(_C.held(seed if key is None else key, "Philox"))
         hashed = int(self._seeds.generate_state(1, np.uint64)[0])
         self._key, self._counter = self._checked(hashed if key is None else key, counter)

@@ -5,7 +5,6 @@ The same seed gives the numbers of ``numpy.random.default_rng``. Threads may sha
 """
 
 import builtins
-import threading
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,14 @@ from oneflow_lite.ops.creation.data import asarray, tensor
 from oneflow_lite.ops.indexing import take, take_along_axis
 from oneflow_lite.ops.operands import dimensions
 from oneflow_lite.random.distributions import Distributions, Size
-from oneflow_lite.random.recorded import METHODS, goes_on, marked, record, record_seed
+from oneflow_lite.random.recorded import (
+    METHODS,
+    goes_on,
+    marked,
+    numpys_source,
+    record,
+    record_seed,
+)
 
 _NOTHING: dict[str, Any] = {}
 
@@ -44,15 +50,13 @@ class Generator(Distributions):
     """
 
     def __init__(self, seed: Any = None) -> None:
-        self._lock = threading.RLock()  # of a call that NumPy's method serves, which may draw often
         super().__init__()
         if self._own is not None and goes_on(seed):
             _C.refuse_while_recording("default_rng without a seed", None)
         self._begin(seed)
 
     def _begin(self, seed: Any) -> "Generator":
-        numpys = np.random.default_rng(_C.held(seed, "default_rng"))
-        self._source = numpys, _C.bits_of(numpys.bit_generator)
+        self._source = numpys_source(np.random.default_rng(_C.held(seed, "default_rng")))
         return self
 
     @property
@@ -328,96 +332,4 @@ def default_rng(seed: Any = None) -> Generator:
     return Generator(seed)
 
 
-_DEFAULT = Generator()
-
-beta = _DEFAULT.beta
-binomial = _DEFAULT.binomial
-bytes = _DEFAULT.bytes
-chisquare = _DEFAULT.chisquare
-choice = _DEFAULT.choice
-dirichlet = _DEFAULT.dirichlet
-exponential = _DEFAULT.exponential
-f = _DEFAULT.f
-gamma = _DEFAULT.gamma
-geometric = _DEFAULT.geometric
-gumbel = _DEFAULT.gumbel
-hypergeometric = _DEFAULT.hypergeometric
-integers = _DEFAULT.integers
-laplace = _DEFAULT.laplace
-logistic = _DEFAULT.logistic
-lognormal = _DEFAULT.lognormal
-logseries = _DEFAULT.logseries
-multinomial = _DEFAULT.multinomial
-multivariate_normal = _DEFAULT.multivariate_normal
-negative_binomial = _DEFAULT.negative_binomial
-noncentral_chisquare = _DEFAULT.noncentral_chisquare
-noncentral_f = _DEFAULT.noncentral_f
-normal = _DEFAULT.normal
-pareto = _DEFAULT.pareto
-permutation = _DEFAULT.permutation
-permuted = _DEFAULT.permuted
-poisson = _DEFAULT.poisson
-power = _DEFAULT.power
-random = _DEFAULT.random
-rayleigh = _DEFAULT.rayleigh
-seed = _DEFAULT.seed
-shuffle = _DEFAULT.shuffle
-standard_cauchy = _DEFAULT.standard_cauchy
-standard_exponential = _DEFAULT.standard_exponential
-standard_gamma = _DEFAULT.standard_gamma
-standard_normal = _DEFAULT.standard_normal
-standard_t = _DEFAULT.standard_t
-triangular = _DEFAULT.triangular
-uniform = _DEFAULT.uniform
-vonmises = _DEFAULT.vonmises
-wald = _DEFAULT.wald
-weibull = _DEFAULT.weibull
-zipf = _DEFAULT.zipf
-
-__all__ = [
-    "Generator",
-    "beta",
-    "binomial",
-    "bytes",
-    "chisquare",
-    "choice",
-    "default_rng",
-    "dirichlet",
-    "exponential",
-    "f",
-    "gamma",
-    "geometric",
-    "gumbel",
-    "hypergeometric",
-    "integers",
-    "laplace",
-    "logistic",
-    "lognormal",
-    "logseries",
-    "multinomial",
-    "multivariate_normal",
-    "negative_binomial",
-    "noncentral_chisquare",
-    "noncentral_f",
-    "normal",
-    "pareto",
-    "permutation",
-    "permuted",
-    "poisson",
-    "power",
-    "random",
-    "rayleigh",
-    "seed",
-    "shuffle",
-    "standard_cauchy",
-    "standard_exponential",
-    "standard_gamma",
-    "standard_normal",
-    "standard_t",
-    "triangular",
-    "uniform",
-    "vonmises",
-    "wald",
-    "weibull",
-    "zipf",
-]
+__all__ = ["Generator", "default_rng"]

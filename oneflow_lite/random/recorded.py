@@ -5,6 +5,7 @@ where it is until the program runs.
 """
 
 import copy
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -20,6 +21,9 @@ from oneflow_lite.dtypes import canonical
 METHODS: dict[str, Any] = {}  # of Generator; a class derived from it has been traced with its own
 _BY_NUMPY = ("permutation", "permuted", "choice")  # for orders and places, whatever is put there
 _MOST_LETTERS = 120  # of a parameter in the text of a program
+
+
+_OF_THE_OBJECT = ("_lock", "_own")  # not of its stream
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +45,10 @@ class Recorded:
     does eagerly, and its numbers are constants of the program.
     """
 
+    _source: tuple[np.random.Generator, Any]  # of those that draw NumPy's numbers
+
     def __init__(self) -> None:
+        self._lock = threading.RLock()  # a draw by NumPy's method may draw often
         self._own = _C.recording_notes()  # of the recording that made it
 
     def _notes(self) -> Any:
@@ -52,6 +59,28 @@ class Recorded:
     def _refuse(self, op: str) -> None:
         if self._notes() is not None:
             _C.refuse_while_recording(op, None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy, or a pickled one, goes on from: draws that were called count."""
+        self._refuse("copy of a generator")
+        with self._lock:
+            state = {name: x for name, x in vars(self).items() if name not in _OF_THE_OBJECT}
+            if "_source" not in state:
+                return copy.deepcopy(state)
+            state["_source"] = numpys = self._source[0]  # without its bits
+            with numpys.bit_generator.lock:  # which the native paths hold while they draw
+                return copy.deepcopy(state)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        Recorded.__init__(self)
+        vars(self).update(state)
+        if "_source" in state:
+            self._source = numpys_source(state["_source"])
+
+
+def numpys_source(numpys: np.random.Generator) -> tuple[np.random.Generator, Any]:
+    """Return one of NumPy's generators, and its bits for the native paths."""
+    return numpys, _C.bits_of(numpys.bit_generator)
 
 
 def goes_on(seed: Any) -> bool:
