@@ -271,13 +271,13 @@ def _position(name: str, x: GlobalTensor, axis: int | None, keepdims: bool) -> G
 
 
 @rule("argmax")
-def argmax(x: GlobalTensor, /, axis: int | None = None, keepdims: bool = False) -> GlobalTensor:
+def argmax(x: GlobalTensor, /, axis: int | None = None, *, keepdims: bool = False) -> GlobalTensor:
     """Return where the first largest element along an axis is; NaN is the largest."""
     return _position("argmax", x, axis, keepdims)
 
 
 @rule("argmin")
-def argmin(x: GlobalTensor, /, axis: int | None = None, keepdims: bool = False) -> GlobalTensor:
+def argmin(x: GlobalTensor, /, axis: int | None = None, *, keepdims: bool = False) -> GlobalTensor:
     """Return where the first smallest element along an axis is; NaN is the smallest."""
     return _position("argmin", x, axis, keepdims)
 

@@ -17,7 +17,7 @@ from oneflow_lite.ops import elementwise
 from oneflow_lite.ops.creation.data import zeros
 from oneflow_lite.ops.linear_algebra import vecdot
 from oneflow_lite.ops.manipulation.shapes import expand_dims, moveaxis
-from oneflow_lite.ops.operands import on_one_device
+from oneflow_lite.ops.operands import is_kept, on_one_device
 from oneflow_lite.ops.statistics import reduction
 from oneflow_lite.ops.table import exported
 
@@ -61,7 +61,7 @@ def vector_norm(
             _C.permute(given, [*axes, *rest]), [count, *(given.shape[d] for d in rest)], None
         )
         result = _vector_norm(_floating(flat), 0, ord, "vector_norm")
-    return _kept(result, given, axes) if keepdims else result
+    return _kept(result, given, axes) if is_kept("vector_norm", keepdims) else result
 
 
 @_C.native(_C.paths.matrix_norm)
@@ -88,7 +88,8 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Order = "fro") -> Ten
     if given.ndim < 2:
         raise ValueError(f"[matrix_norm] expected at least two dimensions, got shape {given.shape}")
     result = _matrix_norm(_floating(given), ord, "matrix_norm")
-    return _kept(result, given, (given.ndim - 2, given.ndim - 1)) if keepdims else result
+    axes = (given.ndim - 2, given.ndim - 1)
+    return _kept(result, given, axes) if is_kept("matrix_norm", keepdims) else result
 
 
 @_C.native(_C.paths.norm)
@@ -124,7 +125,7 @@ def norm(x: Any, /, ord: Order = None, axis: Axis = None, keepdims: bool = False
         result = _matrix_norm(moveaxis(floating, axes, (-2, -1)), ord, "norm")
     else:
         raise ValueError(f"[norm] expected one or two axes, got {len(axes)}")
-    return _kept(result, given, axes) if keepdims else result
+    return _kept(result, given, axes) if is_kept("norm", keepdims) else result
 
 
 def cond(x: Any, /, p: Order = None) -> Tensor:

@@ -31,6 +31,21 @@ def is_number_along(x: Tensor, axis: Any) -> bool:
     return x.ndim == 0 and axis is not None and not isinstance(axis, Sequence) and axis in (0, -1)
 
 
+def is_kept(op: str, keepdims: Any) -> bool:
+    """Return ``keepdims`` as a bool.
+
+    Raises
+    ------
+    TypeError
+        It is no truth or integer; an array is an output, which NumPy has at this place.
+    """
+    if isinstance(keepdims, (bool, int, np.bool_, np.integer)):
+        return bool(keepdims)
+    if isinstance(keepdims, (Tensor, np.ndarray)):
+        raise TypeError(f"[{op}] keepdims: expected bool, got an array; an output is named out=")
+    raise TypeError(f"[{op}] keepdims: expected bool, got {type(keepdims).__name__}")
+
+
 def host_array(x: Any, op: str) -> npt.NDArray[Any]:
     """Return the values of a tensor, an array or nested sequences; waits for a tensor."""
     return _C.look(op, x) if isinstance(x, Tensor) else np.asarray(_C.held(x, op))

@@ -10,13 +10,16 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import bool as bool_dtype, int64, isdtype
 from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.manipulation.shapes import ravel
-from oneflow_lite.ops.operands import is_number_along, on_one_device, promoted
+from oneflow_lite.ops.masking import store
+from oneflow_lite.ops.operands import is_kept, is_number_along, on_one_device, promoted
 from oneflow_lite.ops.statistics import reduction
 from oneflow_lite.ops.table import exported
 
 
 @_C.native(_C.paths.argmax)
-def argmax(x: Any, /, axis: SupportsIndex | None = None, keepdims: bool = False) -> Tensor:
+def argmax(
+    x: Any, /, axis: SupportsIndex | None = None, out: Any = None, *, keepdims: bool = False
+) -> Tensor:
     """Return the int64 index of the first largest element (of the first NaN, if any).
 
     Parameters
@@ -25,6 +28,8 @@ def argmax(x: Any, /, axis: SupportsIndex | None = None, keepdims: bool = False)
         Operand.
     axis : int, optional
         The axis that goes; None: the index is into the flattened tensor.
+    out : Tensor or array, optional
+        Where the result goes; an array waits for it.
     keepdims : bool
         Keep the axis, with size 1.
 
@@ -38,12 +43,13 @@ def argmax(x: Any, /, axis: SupportsIndex | None = None, keepdims: bool = False)
     >>> flow.argmax(flow.tensor([[1, 5], [4, 3]]), axis=1).numpy()
     array([1, 0])
     """
-    given = asarray(x)
-    return _C.arg_reduce(given, None if is_number_along(given, axis) else axis, keepdims, False)
+    return _arg_reduce("argmax", x, axis, out, keepdims, False)
 
 
 @_C.native(_C.paths.argmin)
-def argmin(x: Any, /, axis: SupportsIndex | None = None, keepdims: bool = False) -> Tensor:
+def argmin(
+    x: Any, /, axis: SupportsIndex | None = None, out: Any = None, *, keepdims: bool = False
+) -> Tensor:
     """Return the int64 index of the first smallest element. Parameters as for ``argmax``.
 
     Examples
@@ -51,8 +57,16 @@ def argmin(x: Any, /, axis: SupportsIndex | None = None, keepdims: bool = False)
     >>> flow.argmin(flow.tensor([2.0, -1.0, 3.0])).item()
     1
     """
-    given = asarray(x)
-    return _C.arg_reduce(given, None if is_number_along(given, axis) else axis, keepdims, True)
+    return _arg_reduce("argmin", x, axis, out, keepdims, True)
+
+
+def _arg_reduce(
+    op: str, x: Any, axis: int | None, out: Any, keepdims: bool, minimum: bool
+) -> Tensor:
+    given, kept = asarray(x), is_kept(op, keepdims)
+    along = None if is_number_along(given, axis) else axis
+    found = _C.arg_reduce(given, along, kept, minimum)
+    return found if out is None else store(op, out, found)
 
 
 @overload
@@ -214,7 +228,7 @@ def count_nonzero(
     >>> flow.count_nonzero(flow.tensor([[0, 5], [7, 8]]), axis=1).numpy()
     array([1, 2])
     """
-    given = asarray(x)
+    given, keepdims = asarray(x), is_kept("count_nonzero", keepdims)
     if axis is not None:
         return reduction.sum(_C.astype(given, bool_dtype, False), axis, int64, keepdims)
     (count,) = _C.call_kernel("count_nonzero", "count_nonzero", [given], [((), int64)])

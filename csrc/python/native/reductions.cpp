@@ -66,13 +66,13 @@ PyObject* any_path(const Call& call) { return truths(call, op_of(Slot::any), fal
 
 PyObject* all_path(const Call& call) { return truths(call, op_of(Slot::all), true); }
 
-/// f(x, axis, keepdims)
+/// f(x, axis, out, keepdims)
 template <bool minimum>
 PyObject* arg_path(const Call& call) {
   const Tensor* x = tensor_or_null(call[0]);
-  if (!x || !is_flag(call[2])) return nullptr;
+  if (!x || call[2] != Py_None || !is_flag(call[3])) return nullptr;
   const std::optional<int> axis = call[1] == Py_None ? -1 : known_axis(call[1], x->ndim());
-  return axis ? arg_reduce_tensor(*x, *axis, call[2] == Py_True, minimum) : nullptr;
+  return axis ? arg_reduce_tensor(*x, *axis, call[3] == Py_True, minimum) : nullptr;
 }
 
 }  // namespace

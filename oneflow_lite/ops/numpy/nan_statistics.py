@@ -54,7 +54,7 @@ def nanargmax(x: Any, /, axis: SupportsIndex | None = None, *, keepdims: bool = 
     found = _found_at_once("nanargmax", argmax, given, axis, keepdims)
     if found is not None:
         return found
-    return argmax(_filled("nanargmax", given, axis, -np.inf), axis, keepdims)
+    return argmax(_filled("nanargmax", given, axis, -np.inf), axis, keepdims=keepdims)
 
 
 def nanargmin(x: Any, /, axis: SupportsIndex | None = None, *, keepdims: bool = False) -> Tensor:
@@ -69,7 +69,7 @@ def nanargmin(x: Any, /, axis: SupportsIndex | None = None, *, keepdims: bool = 
     found = _found_at_once("nanargmin", argmin, given, axis, keepdims)
     if found is not None:
         return found
-    return argmin(_filled("nanargmin", given, axis, np.inf), axis, keepdims)
+    return argmin(_filled("nanargmin", given, axis, np.inf), axis, keepdims=keepdims)
 
 
 def nancumsum(x: Any, /, axis: SupportsIndex | None = None, dtype: Any = None) -> Tensor:
@@ -283,10 +283,10 @@ def _found_at_once(
 ) -> Tensor | None:
     """The index where there is no NaN: the search finds the first one, and that is looked at."""
     if x.dtype.kind in "biu":
-        return search(x, axis, keepdims)
+        return search(x, axis, keepdims=keepdims)
     if axis is not None or x.size == 0 or _C.is_recording():
         return None
-    place = search(x, None, keepdims)
+    place = search(x, None, keepdims=keepdims)
     best = _C.reshape(x, (-1,), None)[place]
     return None if _C.look(op, isnan(best)) else place
 

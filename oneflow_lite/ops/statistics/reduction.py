@@ -27,7 +27,7 @@ from oneflow_lite.dtypes import (
 from oneflow_lite.ops.creation.data import asarray, full
 from oneflow_lite.ops.elementwise import isnan, sqrt
 from oneflow_lite.ops.masking import required_target, selected, store
-from oneflow_lite.ops.operands import is_number_along
+from oneflow_lite.ops.operands import is_kept, is_number_along
 from oneflow_lite.ops.signatures import takes_global
 from oneflow_lite.ops.table import REDUCTIONS, exported, reduction
 
@@ -456,9 +456,7 @@ def _reduce(
     out: Any = None,
 ) -> Tensor:
     """Reduce; ``neutral`` takes the place of elements that ``where`` leaves out."""
-    if isinstance(keepdims, (Tensor, np.ndarray)):  # NumPy has its output at this place
-        name = op.__name__
-        raise TypeError(f"[{name}] keepdims: expected bool, got an array; an output is named out=")
+    keepdims = is_kept(op.__name__, keepdims)
     axes = axis if axis is None or isinstance(axis, Sequence) else (axis,)
     if op not in (_MEAN, _VAR) and is_number_along(x, axis):
         axes = None

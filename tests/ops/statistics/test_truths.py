@@ -179,3 +179,45 @@ for dtype in "bool int8 int16 int32 int64 float16 float32 float64 complex64 comp
 def test_every_instruction_set(limit: str, run_program: Callable) -> None:
     done = run_program(OF_EACH_SET, cpu_isa=limit)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_the_place_goes_to_out(name: str, device: flow.Device) -> None:
+    x = np.array([[3.0, 7.0, 5.0], [9.0, 1.0, 2.0]])
+    t = flow.tensor(x, device=device)
+    for axis, kept in ((None, False), (0, False), (1, True)):
+        wanted = getattr(np, name)(x, axis, keepdims=kept)
+        out = flow.zeros(wanted.shape, dtype="int64", device=device)
+        array = np.zeros(wanted.shape, np.int64)
+        assert getattr(flow, name)(t, axis, out, keepdims=kept) is out
+        assert getattr(t, name)(axis, array, keepdims=kept) is array
+        same(wanted, out)
+        assert (array == wanted).all()
+    with pytest.raises(ValueError, match=rf"\[{name}\] expected out of shape"):
+        getattr(flow, name)(t, 0, flow.zeros(2, dtype="int64", device=device))
+    with pytest.raises(TypeError, match=rf"\[{name}\] expected out to be a tensor"):
+        getattr(flow, name)(t, 0, True)
+
+
+KEEPS = (
+    "sum",
+    "max",
+    "any",
+    "mean",
+    "argmax",
+    "count_nonzero",
+    "linalg.norm",
+    "linalg.matrix_norm",
+)
+
+
+@pytest.mark.parametrize("name", [*KEEPS, "linalg.vector_norm"])
+def test_keepdims_is_a_truth(name: str) -> None:
+    module = flow.linalg if "." in name else flow
+    function, x = getattr(module, name.rpartition(".")[2]), flow.ones((2, 3))
+    for given in (True, 1, np.int64(2), np.True_):
+        assert function(x, keepdims=given).shape == (1, 1)
+    assert function(x, keepdims=np.False_).shape == ()
+    for wrong in ("no", None, 1.5, [], np.zeros(2), flow.zeros(2)):
+        with pytest.raises(TypeError, match=r"\] keepdims: expected bool, got"):
+            function(x, keepdims=wrong)
