@@ -16,6 +16,14 @@ from tests.support import ROOT
 
 LIBRARY = "oneflow_lite/openblas/libscipy_openblas.so"
 LICENCE = "oneflow_lite/openblas/LICENSE.txt"
+# The name of each licence, and words of it, by the file in licenses/.
+LICENCES = {
+    "arm-optimized-routines": ("MIT", "Permission is hereby granted, free of charge"),
+    "fdlibm": ("SunPro", "Developed at SunPro"),
+    "intel-svml": ("BSD-3-Clause", "Neither the name of the copyright holder"),
+    "numpy": ("BSD-3-Clause", "Neither the name of the NumPy Developers"),
+    "pybind11": ("BSD-3-Clause", "Wenzel Jakob"),
+}
 CSRC, INCLUDE = Path("csrc"), Path("oneflow_lite/cuda/include")
 # As a front end calls it: build("wheel", "TARGET").
 BUILD = """
@@ -104,7 +112,7 @@ def test_the_wheel_has_what_the_build_copies(tmp_path: Path) -> None:
         names = set(wheel.namelist())
         assert {LIBRARY, LICENCE} <= names
         assert "The OpenBLAS Project" in wheel.read(LICENCE).decode()
-        for owner in ("numpy", "intel-svml", "arm-optimized-routines"):
+        for owner in LICENCES:
             assert any(name.endswith(f".dist-info/licenses/licenses/{owner}.txt") for name in names)
         assert wheel.getinfo(LIBRARY).file_size > 1 << 20
         copied = {str(INCLUDE / name): content for name, content in headers.items()}
@@ -117,6 +125,24 @@ def test_the_wheel_has_what_the_build_copies(tmp_path: Path) -> None:
 def test_the_package_has_the_headers_that_its_core_was_built_with() -> None:
     for name, content in device_headers(ROOT).items():
         assert (Path(flow.__file__).parent / "cuda/include" / name).read_bytes() == content
+
+
+def test_the_expression_names_every_licence() -> None:
+    licenses = pytest.importorskip("packaging.licenses")
+    stated = re.search(r'^license = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert stated
+    assert licenses.canonicalize_license_expression(stated[1]) == stated[1]
+    named = stated[1].split(" AND ")
+    assert {path.stem for path in (ROOT / "licenses").glob("*.txt")} == set(LICENCES)
+    for owner, (name, words) in LICENCES.items():
+        assert words in (ROOT / f"licenses/{owner}.txt").read_text()
+        assert name in named
+    beside = ROOT / LICENCE
+    if beside.exists():
+        of_openblas = set(re.findall(r"^License: (\S+)", beside.read_text(), re.MULTILINE))
+        assert {x.replace("-with-GCC", "-or-later WITH GCC") for x in of_openblas} <= {
+            x.removesuffix("-3.1") for x in named
+        }
 
 
 def test_the_licence_stands_beside_the_library() -> None:
