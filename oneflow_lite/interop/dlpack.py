@@ -48,7 +48,9 @@ def to_dlpack(
         Where the consumer wants it: where it is, (1, 0), the host, or (2, index), a CUDA device.
         Elsewhere it gets a copy.
     copy : bool, optional
-        True: memory of its own; False: BufferError where that would be needed.
+        True: memory of its own; False: BufferError where that would be needed; None: a copy where
+        it is needed. A tensor with negative strides needs one: consumers may not take them, and
+        PyTorch ends the process.
 
     Raises
     ------
@@ -65,21 +67,35 @@ def to_dlpack(
     moves = wanted != own
     target = _C.dlpack_home(*wanted) if moves else self.device
     if target is None or (moves and _C.dlpack_device(target) != wanted):
-        raise BufferError(f"[__dlpack__] expected dl_device {own} or {_HOST}, got {wanted}")
+        known = f"{own}" if own == _HOST else f"{own} or {_HOST}"
+        raise BufferError(f"[__dlpack__] expected dl_device {known}, got {wanted}")
     if moves and copy is False:
         raise BufferError(
             f"[__dlpack__] copy=False, but {self.device} memory reaches dl_device {wanted} by a "
             "copy only"
         )
+    copies = bool(copy) or _is_turned(self, copy)
     versioned = max_version is not None and max_version[0] >= VERSION[0]
     if wanted == _HOST or not _has_queues(target):
         if stream is not None and not _has_queues(self.device):
             raise ValueError(f"[__dlpack__] expected stream=None, got {stream!r}")
-        host_copy = moves or (bool(copy) and own == _HOST)
+        host_copy = moves or (copies and own == _HOST)
         return _C.to_dlpack(self, versioned, host_copy, False, _NO_STREAM)
-    fresh = moves or bool(copy)
+    fresh = moves or copies
     x = _C.to_device(self, target, True) if fresh else self
     return _C.to_dlpack(x, versioned, False, fresh, consumer_stream(stream))
+
+
+def _is_turned(x: Tensor, copy: bool | None) -> bool:
+    """Return whether strides are negative, which needs a copy; BufferError where there is none."""
+    if all(step >= 0 for step in x.strides):
+        return False
+    if copy is False:
+        raise BufferError(
+            f"[__dlpack__] copy=False, but strides {x.strides} are negative: hand over a copy, or "
+            "the tensor that it is a view of"
+        )
+    return True
 
 
 def _has_queues(device: Device) -> bool:

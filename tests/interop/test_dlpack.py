@@ -60,9 +60,25 @@ def test_numpy_both_ways(dtype: str) -> None:
                 assert t.strides == x.strides
             same(x, t.numpy())
             back = np.from_dlpack(t)
-            assert back.size == 0 or np.shares_memory(back, x)
+            is_copied = any(step < 0 for step in t.strides)
+            assert back.size == 0 or np.shares_memory(back, x) != is_copied
             assert back.flags.writeable
             same(x, back)
+
+
+def test_negative_strides_are_handed_over_as_a_copy(device: flow.Device) -> None:
+    """PyTorch ends the process where it gets some."""
+    x = np.arange(6).reshape(2, 3)
+    t = flow.tensor(x, device=device)
+    for theirs, ours in ((x[::-1], t[::-1]), (x[:, ::-1], t[:, ::-1]), (x[::-1].T, t[::-1].T)):
+        found = np.from_dlpack(ours, device="cpu")
+        same(theirs, found)
+        assert min(found.strides) > 0
+        assert flow.from_dlpack(ours) is ours
+        with pytest.raises(BufferError, match=r"^\[__dlpack__\] copy=False, but"):
+            ours.__dlpack__(copy=False)
+    with pytest.raises(BufferError, match=r"expected dl_device \(1, 0\), got \(2, 7\)"):
+        flow.ones(2).__dlpack__(dl_device=(2, 7))
 
 
 def test_writes_are_seen_on_both_sides_in_program_order(naive: bool) -> None:
