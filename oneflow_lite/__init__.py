@@ -12,8 +12,14 @@ try:
     from oneflow_lite import main_interpreter as _main_interpreter
 
     _main_interpreter.require()  # NumPy and the extension would wait for ever
+    import numpy as _numpy  # noqa: F401 - the extension could not say that it is missing
+
     from oneflow_lite import _C as _C
-except ModuleNotFoundError as error:
+except ImportError as error:
+    if error.name == "numpy":
+        raise ImportError("oneflow_lite needs NumPy: run `pip install 'numpy>=2'`") from error
+    if error.name != "oneflow_lite":  # which has no such name
+        raise
     raise ImportError(
         "the native extension of oneflow_lite is not built for this Python: "
         "run `pip install -e .` in the checkout"
