@@ -53,11 +53,12 @@ PyObject* make_filled(const Input* value, Device home, bool pinned, DType dtype,
 }
 
 struct Filling {
-  const char* name;
+  const char *name, *like;  // the function, and the one of the shape of a tensor
   bool is_empty, is_one;
 };
-constexpr Filling kEmpty{"empty", true, false}, kZeros{"zeros", false, false};
-constexpr Filling kOnes{"ones", false, true};
+constexpr Filling kEmpty{"empty", "empty_like", true, false};
+constexpr Filling kZeros{"zeros", "zeros_like", false, false};
+constexpr Filling kOnes{"ones", "ones_like", false, true};
 
 PyObject* make(const Filling& filling, Device home, bool pinned, DType dtype, const Dims& shape,
                const Tensor* like = nullptr) {
@@ -74,13 +75,13 @@ PyObject* filled(const Given& shape, const Given& dtype, const Given& device,
   const DType wanted = dtype_or(dtype, DType::f64, filling.name);
   const bool pinned = is_pinned(device, pin_memory);
   const Device home = device_or(device, default_device());
-  const Dims dims = parse_new_shape(shape, filling.is_empty ? "empty" : "full");
+  const Dims dims = parse_new_shape(shape, filling.name);
   return make(filling, home, pinned, wanted, dims);
 }
 
 template <const Filling& filling>
 PyObject* filled_like(const Operand& x, const Given& dtype, const Given& device) {
-  const DType wanted = dtype_or(dtype, x->dtype, filling.name);
+  const DType wanted = dtype_or(dtype, x->dtype, filling.like);
   return make(filling, device_or(device, x->device()), false, wanted, x->shape, lying(*x));
 }
 
@@ -123,7 +124,7 @@ PyObject* full_of(const Given& shape, const Given& fill_value, const Given& dtyp
 
 PyObject* full_like(const Operand& x, const Given& fill_value, const Given& dtype,
                     const Given& device) {
-  const DType wanted = dtype_or(dtype, x->dtype, "full");
+  const DType wanted = dtype_or(dtype, x->dtype, "full_like");
   return make_full(fill_value, device_or(device, x->device()), false, wanted, x->shape, lying(*x));
 }
 
