@@ -5,7 +5,7 @@ import inspect
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
-from types import MethodDescriptorType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -225,8 +225,6 @@ def signature(name: str, value: Any, bound: int = 0) -> str:
     """
     if isinstance(value, type):
         return name
-    if isinstance(value, MethodDescriptorType):  # from Python 3.13 some have a signature
-        return f"{name}(...)"
     given = inspect.signature(value)
     bare = [p.replace(annotation=inspect.Parameter.empty) for p in given.parameters.values()]
     text = str(given.replace(parameters=bare[bound:], return_annotation=inspect.Signature.empty))

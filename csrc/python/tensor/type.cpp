@@ -268,15 +268,26 @@ PyGetSetDef getset[] = {
 
 PyMethodDef methods[] = {
     {"item", reinterpret_cast<PyCFunction>(slot_pointer(tensor_item_method)), METH_FASTCALL,
+     "item($self, /, *indices)\n--\n\n"
      "The only element, or the one at an index, as a Python number; waits for it. One index "
      "counts in row-major order."},
-    {"numpy", tensor_numpy, METH_NOARGS, "The value as a NumPy array of its own; waits for it."},
-    {"__complex__", tensor_complex, METH_NOARGS, "The only element as a complex number."},
+    {"numpy", tensor_numpy, METH_NOARGS,
+     "numpy($self, /)\n--\n\n"
+     "The value as a NumPy array of its own; waits for it."},
+    {"__complex__", tensor_complex, METH_NOARGS,
+     "__complex__($self, /)\n--\n\n"
+     "The only element as a complex number."},
     {"is_contiguous", tensor_is_contiguous, METH_NOARGS,
+     "is_contiguous($self, /)\n--\n\n"
      "True when the elements lie in row-major order without gaps."},
-    {"is_ready", tensor_is_ready, METH_NOARGS, "True when looking at it would not wait."},
-    {"ready", tensor_ready, METH_NOARGS, "A Completion that is over when its last write is."},
+    {"is_ready", tensor_is_ready, METH_NOARGS,
+     "is_ready($self, /)\n--\n\n"
+     "True when looking at it would not wait."},
+    {"ready", tensor_ready, METH_NOARGS,
+     "ready($self, /)\n--\n\n"
+     "A Completion that is over when its last write is."},
     {"shares_storage", tensor_shares_storage, METH_O,
+     "shares_storage($self, other, /)\n--\n\n"
      "True when both are views of one storage, or of shared memory that overlaps."},
     {nullptr, nullptr, 0, nullptr}};
 
