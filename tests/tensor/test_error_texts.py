@@ -1,5 +1,7 @@
 """Errors of wrong numbers name the operation and the argument."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -25,6 +27,42 @@ def test_shapes_that_are_none() -> None:
             flow.zeros(wrong)  # type: ignore[arg-type]
     with pytest.raises(OverflowError, match=r"\[\w+\] expected integers .* cannot fit"):
         flow.zeros(2**63)
+
+
+@pytest.mark.parametrize("name", ["zeros", "ones", "empty"])
+def test_a_function_that_fills_is_named(name: str) -> None:
+    for wrong in ([[]], (2, -1), 2**63):
+        with pytest.raises((TypeError, ValueError, OverflowError), match=rf"^\[{name}\] "):
+            getattr(flow, name)(wrong)
+    with pytest.raises(TypeError, match=rf"^\[{name}_like\] unsupported dtype"):
+        getattr(flow, f"{name}_like")(flow.ones(2), dtype="x")
+    with pytest.raises(TypeError, match=r"^\[full_like\] unsupported dtype"):
+        flow.full_like(flow.ones(2), 3, dtype="x")
+
+
+def test_a_device_is_named_by_a_text_and_an_integer() -> None:
+    assert flow.Device("mock", np.int64(1)) == flow.Device(spec="mock", index=1) == "mock:1"
+    for wrong in (None, 3, b"cpu"):
+        with pytest.raises(TypeError, match=r"^\[device\] expected a string or a device, got"):
+            flow.Device(wrong)
+    x = flow.ones(2)
+    for index in ("a", 1.5):
+        for call in (x.mock, x.cuda, lambda i: flow.Device("mock", i)):
+            with pytest.raises(TypeError, match=r"^\[device\] expected an integer as index, got"):
+                call(index)
+    for index in (-1, 2**70):
+        with pytest.raises(ValueError, match=rf'^\[device\] no device "mock:{index}"; expected'):
+            x.mock(index)
+
+
+def test_every_public_method_tells_its_parameters() -> None:
+    """So that help(), editors and docs/api.md show them."""
+    for name, method in vars(flow.Tensor).items():
+        if callable(method) and (name == "__complex__" or not name.startswith("_")):
+            assert inspect.signature(method).parameters, name
+    assert str(inspect.signature(flow.Tensor.item)) == "(self, /, *indices)"
+    assert str(inspect.signature(flow.Device)) == "(spec, index=None)"
+    assert flow.Tensor.ready.__doc__ == "A Completion that is over when its last write is."
 
 
 def test_repeats_that_are_too_many(device: flow.Device) -> None:

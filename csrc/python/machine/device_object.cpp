@@ -45,8 +45,32 @@ std::string valid_forms() {
   return forms;
 }
 
-Device with_index(const std::string& type, int index) {
-  return parse_device(type + ":" + std::to_string(index));
+/// Device(spec, index): of a device or its name, or of a type and an index.
+Device made_of(const py::object& spec, const py::object& index) {
+  if (py::isinstance<Device>(spec) && index.is_none()) return spec.cast<Device>();
+  if (!py::isinstance<py::str>(spec)) {
+    fail(ErrorKind::type, "[device] expected ", index.is_none() ? "a string or a device" : "a type",
+         ", got ", Py_TYPE(spec.ptr())->tp_name);
+  }
+  const auto text = spec.cast<std::string>();
+  if (index.is_none()) return parse_device(text);
+  if (!PyIndex_Check(index.ptr())) {
+    fail(ErrorKind::type, "[device] expected an integer as index, got ",
+         Py_TYPE(index.ptr())->tp_name);
+  }
+  const auto number = py::reinterpret_steal<py::object>(checked(PyNumber_Index(index.ptr())));
+  return parse_device(text + ":" + py::str(number).cast<std::string>());
+}
+
+/// (spec, index=None), as inspect.signature() has it.
+py::object signature_of_device() {
+  const py::module_ inspect = py::module_::import("inspect");
+  const py::object parameter = inspect.attr("Parameter");
+  const py::object kind = parameter.attr("POSITIONAL_OR_KEYWORD");
+  py::list parameters;
+  parameters.append(parameter("spec", kind));
+  parameters.append(parameter("index", kind, py::arg("default") = py::none()));
+  return inspect.attr("Signature")(parameters);
 }
 
 }  // namespace
@@ -82,12 +106,12 @@ PyObject* device_object(Device device) {
 }
 
 void bind_device(py::module_& module) {
-  py::class_<Device>(module, "Device",
-                     "A device: type (such as ``cpu``) and index. Immutable; equals its string.",
-                     initialised<Device>())
-      .def(py::init([](const Device& device) { return device; }), py::arg("spec"))
-      .def(py::init(&parse_device), py::arg("spec"))
-      .def(py::init(&with_index), py::arg("spec"), py::arg("index"))
+  py::class_<Device> type(module, "Device",
+                          "A device: type (such as ``cpu``) and index. Immutable; equals its "
+                          "string.",
+                          initialised<Device>());
+  type.attr("__signature__") = signature_of_device();
+  type.def(py::init(&made_of), py::arg("spec"), py::arg("index") = py::none())
       .def_property_readonly(
           "type", [](const Device& d) { return device_type_names[static_cast<int>(d.type)]; })
       .def_property_readonly("index", [](const Device& d) { return static_cast<int>(d.index); })
