@@ -77,7 +77,7 @@ def host_func(
     array([2., 1., 0.])
     """
     label = name or getattr(fn, "__qualname__", None) or type(fn).__name__
-    return _C.host_func(fn, tuple(reads), tuple(writes), label)
+    return _C.host_func(fn, reads, writes, label)
 
 
 def barrier() -> None:

@@ -103,9 +103,12 @@ Seq VirtualMachine::issue_body(const Instruction& header, const Operand* operand
     if (slot) break;
     waiting_.wait_for_slot();
   }
-  // The slot's guard still keeps the operands alive.
+  // The slot's guard still keeps the operands alive. Code of the user has a completion to wait for,
+  // and may need this thread before it ends.
   bool shared = false;
-  for (int i = 0; i < count; ++i) shared = shared || operands[i].object->shared();
+  for (int i = 0; i < count && !header.type->calls_out; ++i) {
+    shared = shared || operands[i].object->shared();
+  }
   dispatch_if_last(slot);
   // Asked again: the observer may have left while this thread waited for room.
   if (Observer* present = observed ? observer() : nullptr) {

@@ -59,6 +59,8 @@ class CFunction(_C.CFunction):
         For an object without an address.
     ValueError
         The address is 0.
+    OverflowError
+        The address, or that of the argument, is negative or has more bits than a pointer.
 
     Examples
     --------
@@ -77,14 +79,24 @@ class CFunction(_C.CFunction):
 
     def __new__(cls, function: Any, argument: Any = None, *, status: bool = False) -> "CFunction":
         """Find the two addresses."""
-        address = _address("function", function)
+        address = _checked_address("function", function)
         if address == 0:
             raise ValueError("[CFunction] function: its address is 0")
-        pointer = 0 if argument is None else _address("argument", argument)
+        pointer = 0 if argument is None else _checked_address("argument", argument)
         return super().__new__(cls, address, pointer, bool(status), (function, argument))
 
     def __repr__(self) -> str:
         return f"CFunction({self.address:#x})"
+
+
+def _checked_address(what: str, given: Any) -> int:
+    address = _address(what, given)
+    bits = 8 * ctypes.sizeof(ctypes.c_void_p)
+    if not 0 <= address < 2**bits:
+        raise OverflowError(
+            f"[CFunction] {what}: expected an address of {bits} bits, got {address}"
+        )
+    return address
 
 
 def _address(what: str, given: Any) -> int:

@@ -145,6 +145,9 @@ def test_an_array_kept_past_the_call_stays_valid(naive: bool) -> None:
 def test_bad_arguments() -> None:
     with pytest.raises(ValueError, match=r"\[host_func\].*mock:0.*\.cpu\(\)"):
         flow.vm.host_func(print, reads=[flow.ones(2, device="mock:0")])
+    for given in ({"reads": np.ones(2)}, {"writes": flow.ones(2)}, {"reads": ""}):
+        with pytest.raises(TypeError, match=r"\[host_func\] (reads|writes): .*of Tensor, got"):
+            flow.vm.host_func(print, **given)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         flow.vm.host_func(3)  # type: ignore[arg-type]
     with pytest.raises(TypeError):

@@ -225,6 +225,15 @@ def test_an_error_of_what_gives_the_variables_is_the_users() -> None:
         ),
         (lambda v: engine.Operator(int, v), TypeError, r"^\[Operator\] reads: .*, got Var"),
         (
+            lambda v: engine.push(int, writes=flow.ones(2)),
+            TypeError,
+            r"^\[push\] writes: expected a sequence of Var and Tensor, got Tensor$",
+        ),
+        (lambda v: engine.push(int, flow.ones(0)), TypeError, "reads: .*, got Tensor"),
+        (lambda v: engine.Operator(int, [], flow.ones(2)), TypeError, "writes: .*, got Tensor"),
+        (lambda v: engine.push(int, writes=np.array([v])), TypeError, "writes: .*, got ndarray"),
+        (lambda v: engine.push(int, reads=""), TypeError, "reads: .*, got str"),
+        (
             lambda v: engine.push(int, writes=[flow.broadcast_to(flow.ones(3), (2, 3))]),
             ValueError,
             r"^\[push\] cannot write into a broadcast view of shape \(2, 3\)",
@@ -241,6 +250,9 @@ def test_an_error_of_what_gives_the_variables_is_the_users() -> None:
         (lambda v: engine.Operator(int, [v], [v]), ValueError, '"t" is given twice'),
         (lambda v: engine.CFunction(0), ValueError, "address is 0"),
         (lambda v: engine.CFunction("f"), TypeError, "function: expected an address"),
+        (lambda v: engine.CFunction(2**64), OverflowError, r"^\[CFunction\] function: .*64 bits"),
+        (lambda v: engine.CFunction(-(2**64)), OverflowError, "function: .*64 bits"),
+        (lambda v: engine.CFunction(1, 2**64), OverflowError, "argument: .*64 bits"),
         (lambda v: engine.push_async(engine.CFunction(1)), TypeError, "use push"),
         (
             lambda v: engine.push(engine.CFunction(1), reads=[flow.ones((3, 3)).T]),
@@ -377,6 +389,30 @@ def test_a_status_is_an_error() -> None:
         error = engine.push(code, name="check").exception(60)
         assert (error is None) == (status == 0)
         assert status == 0 or "[check] returned status 7" in str(error)
+
+
+def test_a_push_does_not_wait_for_memory_that_numpy_shares() -> None:
+    x, goes_on, calls = flow.zeros(3), threading.Event(), []
+    seen = np.asarray(x)
+
+    def fill(array: Any) -> None:
+        goes_on.wait(60)
+        array += 1
+
+    step = engine.Operator(fill, writes=[x], blocking=True)
+    done = [step.push(), engine.push(fill, writes=[x], blocking=True)]
+    done.append(flow.vm.host_func(fill, writes=[x]))
+    done.append(engine.push_async(lambda run, end, a: calls.append(end), writes=[x]))
+    assert not any(one.done() for one in done)
+    goes_on.set()
+    done[2].wait()
+    assert seen.tolist() == [3, 3, 3]
+    while not calls:
+        time.sleep(0.001)
+    calls[0]()
+    x += 1  # an operation comes after them, and has run when it returns
+    assert seen.tolist() == [4, 4, 4]
+    assert all(one.done() for one in done)
 
 
 # --- lifetimes and reports

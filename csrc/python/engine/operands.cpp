@@ -21,11 +21,19 @@ std::string label_of(const Variable& variable, const char* list, Py_ssize_t i) {
   return concat(list, "[", i, "]");
 }
 
-void Operands::add(PyObject* list, const char* name, vm::Access access) {
-  if (!Py_TYPE(list)->tp_iter && !PySequence_Check(list)) {
-    fail(ErrorKind::type, "[", op_, "] ", name, ": expected a sequence of Var and Tensor, got ",
-         Py_TYPE(list)->tp_name);
+void refuse_no_list(PyObject* list, const char* op, const char* name, const char* wanted) {
+  const bool is_list = Py_TYPE(list)->tp_iter || PySequence_Check(list);
+  if (is_list && !is_tensor(list) && !PyArray_Check(list) && !PyUnicode_Check(list) &&
+      !PyBytes_Check(list)) {
+    return;
   }
+  const std::string type = Py_TYPE(list)->tp_name;
+  fail(ErrorKind::type, "[", op, "] ", name, ": expected a sequence of ", wanted, ", got ",
+       type.substr(type.rfind('.') + 1));
+}
+
+void Operands::add(PyObject* list, const char* name, vm::Access access) {
+  refuse_no_list(list, op_, name, "Var and Tensor");
   const Reference items(checked(PySequence_Fast(list, "")));
   const Py_ssize_t count = PySequence_Fast_GET_SIZE(items.get());
   for (Py_ssize_t i = 0; i < count; ++i) {

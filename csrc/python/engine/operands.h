@@ -16,6 +16,10 @@ inline const VariablePtr& variable_of(PyObject* self) { return value_of<Variable
 /// By its name, or by its place in a list.
 std::string label_of(const Variable& variable, const char* list, Py_ssize_t i);
 
+/// Error(type) for what is no list of `wanted`: a tensor, an array and a string are sequences of
+/// copies.
+void refuse_no_list(PyObject* list, const char* op, const char* name, const char* wanted);
+
 /// Fills in the operands of one function. With the GIL.
 class Operands {
  public:

@@ -4,6 +4,7 @@
 #include "python/arguments.h"
 #include "python/bind.h"
 #include "python/engine/issue.h"
+#include "python/engine/operands.h"
 #include "python/gil.h"
 #include "python/machine/host_object.h"
 #include "python/runtime.h"
@@ -60,6 +61,7 @@ std::shared_ptr<Call> recorded_call(const Issuer& from, const char* name, PyObje
 }
 
 std::vector<Tensor> host_tensors(PyObject* sequence, vm::Access access) {
+  refuse_no_list(sequence, "host_func", access == vm::Access::read ? "reads" : "writes", "Tensor");
   std::vector<Tensor> tensors;
   Function function;  // says what may be read and written
   const Reference items(checked(PySequence_Fast(sequence, "expected a sequence of tensors")));
