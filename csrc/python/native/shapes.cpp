@@ -316,9 +316,13 @@ bool read_widths(PyObject* given, int ndim, Widths* widths) {
   return true;
 }
 
-/// pad(x, pad_width, mode, constant_values), with a number or the elements at the edges
+/// pad(x, pad_width, mode, constant_values, ...), with a number or the elements at the edges; the
+/// rest are arguments of other modes
 PyObject* pad_path(const Call& call) {
   const Tensor* x = tensor_or_null(call[0]);
+  for (int i = 4; i < call.count; ++i) {
+    if (call[i] != Py_None) return nullptr;
+  }
   if (!x || x->ndim() == 0 || !PyUnicode_CheckExact(call[2])) return nullptr;
   const bool by_edge = PyUnicode_CompareWithASCIIString(call[2], "edge") == 0;
   const bool is_known = by_edge || PyUnicode_CompareWithASCIIString(call[2], "constant") == 0;
@@ -330,6 +334,7 @@ PyObject* pad_path(const Call& call) {
   }
   // NumPy has rules of its own for numbers that an unsigned dtype does not hold.
   const std::optional<int64_t> number = known_integer(call[3]);
+  if (by_edge && number != 0) return nullptr;
   const bool fits_all = number && *number >= 0 && *number <= 255;
   if (!by_edge && info(x->dtype).kind == DTypeKind::unsigned_int && !fits_all) return nullptr;
   Dims shape;

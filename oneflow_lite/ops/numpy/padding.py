@@ -1,7 +1,9 @@
 """Padding a tensor at its edges."""
 
 import bisect
-from collections.abc import Sequence
+import builtins
+import operator
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -9,13 +11,37 @@ import numpy.typing as npt
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
+from oneflow_lite.dtypes import result_type
 from oneflow_lite.ops.creation.data import asarray, ascontiguousarray, empty
+from oneflow_lite.ops.creation.ranges import arange
+from oneflow_lite.ops.elementwise import floor, rint
 from oneflow_lite.ops.manipulation.joining import _by_rows_or_columns, _is_by_columns, concat
 from oneflow_lite.ops.manipulation.rearranging import flip
+from oneflow_lite.ops.numpy.quantiles import median
 from oneflow_lite.ops.operands import host_array
+from oneflow_lite.ops.places import has_none
+from oneflow_lite.ops.statistics.reduction import any, max, mean, min
 from oneflow_lite.ops.table import exported
 
-Padding = int | Sequence[int] | Sequence[Sequence[int]]
+Padding = int | Sequence[int] | Sequence[Sequence[int]] | dict[int, int | tuple[int, int]]
+Mode = Literal[
+    "constant", "edge", "wrap", "reflect", "symmetric", "linear_ramp", "maximum", "minimum",
+    "mean", "median", "empty",
+]  # fmt: skip
+_STATISTICS: dict[str, Callable[..., Tensor]] = {
+    "maximum": max,
+    "minimum": min,
+    "mean": mean,
+    "median": median,
+}
+# The one argument that a mode has.
+_ARGUMENTS = {
+    "constant": "constant_values",
+    "linear_ramp": "end_values",
+    **dict.fromkeys(_STATISTICS, "stat_length"),
+    **dict.fromkeys(("reflect", "symmetric"), "reflect_type"),
+    **dict.fromkeys(("edge", "wrap", "empty"), ""),
+}
 
 
 @_C.native(_C.paths.pad)
@@ -23,9 +49,12 @@ def pad(
     x: Any,
     /,
     pad_width: Padding,
-    mode: Literal["constant", "edge", "wrap", "reflect", "symmetric"] = "constant",
+    mode: Mode = "constant",
     *,
     constant_values: Any = 0,
+    end_values: Any = None,
+    stat_length: Any = None,
+    reflect_type: Literal["even", "odd"] | None = None,
 ) -> Tensor:
     """Return x with more elements at the ends of its axes.
 
@@ -33,29 +62,50 @@ def pad(
     ----------
     x : Tensor or array
         Operand.
-    pad_width : int, pair of int, or a pair for each axis
-        How many before and after.
-    mode : {'constant', 'edge', 'wrap', 'reflect', 'symmetric'}
-        What they are: ``constant_values``, the last element, those from the other end, or mirrored
-        ones (without and with the last).
-    constant_values : scalar, pair, or a pair for each axis
-        For the mode ``constant``.
+    pad_width : int, pair of int, a pair for each axis, or dict
+        How many before and after. A dict has an integer or a pair for some axes.
+    mode : str
+        What they are: ``constant`` (``constant_values``), ``edge`` (the last element), ``wrap``
+        (those from the other end), ``reflect`` and ``symmetric`` (mirrored ones, without and with
+        the last), ``linear_ramp`` (even steps from the last to ``end_values``), ``maximum``,
+        ``minimum``, ``mean`` and ``median`` (of the axis, or of ``stat_length`` elements at its
+        end), or ``empty`` (undefined).
+    constant_values, end_values : scalar, pair, or a pair for each axis
+        0 unless given.
+    stat_length : int, pair of int, or a pair for each axis, optional
+        None: the whole axis.
+    reflect_type : {'even', 'odd'}, optional
+        odd: mirrored elements are subtracted from twice the last one.
+
+    Raises
+    ------
+    TypeError
+        For a function as ``mode``, which NumPy calls for each lane: write into a copy instead.
+    ValueError
+        For an argument of another mode, and for an empty axis unless by ``constant`` or ``empty``.
 
     Examples
     --------
     >>> flow.pad(flow.tensor([1, 2, 3]), (1, 2), mode="edge").numpy()
     array([1, 1, 2, 3, 3, 3])
+    >>> flow.pad(flow.tensor([2.0, 4.0]), 2, mode="linear_ramp").numpy()
+    array([0., 1., 2., 4., 2., 0.])
     """
     given = asarray(x)
-    widths = _pairs(pad_width, given.ndim)
-    if widths.dtype.kind not in "iu":
-        raise TypeError(f"[pad] expected integers as pad_width, got {widths.dtype}")
-    if (widths < 0).any():
-        raise ValueError(f"[pad] pad_width may not be negative, got {pad_width}")
+    widths = _widths(pad_width, given.ndim)
+    numbers = {
+        "end_values": end_values,
+        "stat_length": stat_length,
+        "reflect_type": reflect_type,
+        "constant_values": None if _is_default(constant_values) else constant_values,
+    }
+    _check_mode(mode, numbers)
     if mode == "constant":
         return _pad_constant(given, widths.tolist(), _constants(constant_values, given))
-    if mode not in ("edge", "wrap", "reflect", "symmetric"):
-        raise ValueError(f"[pad] unknown mode {mode!r}")
+    if mode == "empty":
+        return _padded(given, widths.tolist())[0]
+    if mode in _STATISTICS or mode == "linear_ramp" or reflect_type == "odd":
+        return _pad_by_values(given, widths.tolist(), mode, numbers)
     if _is_by_columns(given):  # and so is the result; no axis is padded by what another one has
         return pad(given.T, widths[::-1].tolist(), mode).T
     given = _by_rows_or_columns(given)
@@ -65,8 +115,41 @@ def pad(
     return given if given is not x else _C.astype(given, given.dtype, True)
 
 
-def _pad_constant(x: Tensor, widths: list[list[int]], numbers: list[list[Any]]) -> Tensor:
-    """Axis by axis, so that in the corners later axes win."""
+def _is_default(constant: Any) -> bool:
+    return type(constant) is int and constant == 0
+
+
+def _widths(given: Any, ndim: int) -> npt.NDArray[Any]:
+    """A pair of integers for each axis, checked."""
+    if isinstance(given, dict):
+        pairs = [(0, 0)] * ndim
+        for axis, width in given.items():
+            if not -ndim <= axis < ndim:
+                raise IndexError(f"[pad] axis {axis} is out of bounds for {ndim} dimensions")
+            before, after = width if isinstance(width, tuple) else (width, width)
+            pairs[axis] = operator.index(before), operator.index(after)
+        given = np.array(pairs, int).reshape(ndim, 2)
+    widths = _pairs(given, ndim)
+    if widths.dtype.kind not in "iu":
+        raise TypeError(f"[pad] expected integers as pad_width, got {widths.dtype}")
+    if (widths < 0).any():
+        raise ValueError(f"[pad] pad_width may not be negative, got {given}")
+    return widths
+
+
+def _check_mode(mode: Any, numbers: dict[str, Any]) -> None:
+    """Each mode has one argument of its own at most."""
+    if callable(mode):
+        raise TypeError("[pad] mode: a function would see values; pad with 0, and write what it is")
+    if mode not in _ARGUMENTS:
+        raise ValueError(f"[pad] unknown mode {mode!r}")
+    for name, value in numbers.items():
+        if value is not None and name != _ARGUMENTS[mode]:
+            raise ValueError(f"[pad] {name} is not an argument of the mode {mode!r}")
+
+
+def _padded(x: Tensor, widths: list[list[int]]) -> tuple[Tensor, list[slice]]:
+    """A new tensor with x in it and undefined elements around it, and where x is."""
     shape = [before + size + after for size, (before, after) in zip(x.shape, widths, strict=True)]
     if _is_by_columns(x):
         padded = empty(shape[::-1], x.dtype, device=x.device).T
@@ -74,6 +157,161 @@ def _pad_constant(x: Tensor, widths: list[list[int]], numbers: list[list[Any]]) 
         padded = empty(shape, x.dtype, device=x.device)
     inside = [slice(before, -after if after else None) for before, after in widths]
     _C.assign(padded[(*inside, ...)], x)
+    return padded, inside
+
+
+def _pad_by_values(
+    x: Tensor, widths: list[list[int]], mode: str, numbers: dict[str, Any]
+) -> Tensor:
+    """Axis by axis: later axes are padded by what earlier ones have added, as NumPy's are."""
+    padded, inside = _padded(x, widths)
+    for axis, (size, width) in enumerate(zip(x.shape, widths, strict=True)):
+        if isinstance(size, int) and size == 0 and builtins.any(width):
+            raise ValueError(
+                f"[pad] can't extend empty axis {axis} using modes other than 'constant' or "
+                f"'empty' (shape {x.shape})"
+            )
+    if has_none(x.shape):
+        return padded
+    own = numbers[_ARGUMENTS[mode]]
+    lengths = _lengths(own, x.ndim) if mode in _STATISTICS else []
+    ends = _ends(own, x.ndim) if mode == "linear_ramp" else []
+    for axis, width in enumerate(widths):
+        region = padded[(*(slice(None),) * (axis + 1), *inside[axis + 1 :], ...)]
+        if mode in _STATISTICS:
+            sides = _statistics(region, axis, width, lengths[axis], mode)
+        elif mode == "linear_ramp":
+            sides = _ramps(region, axis, width, ends[axis])
+        else:
+            _reflect_odd(region, axis, width, mode)
+            continue
+        for side, part in zip(sides, _sides(width), strict=True):
+            if side is not None:
+                _C.assign(region[_along(axis, part)], side)
+    return padded
+
+
+def _along(axis: int, part: slice) -> tuple[Any, ...]:
+    return (*(slice(None),) * axis, part, ...)
+
+
+def _sides(width: Sequence[int]) -> tuple[slice, slice]:
+    return slice(0, width[0]), slice(-width[1], None)
+
+
+def _lengths(given: Any, ndim: int) -> list[list[int | None]]:
+    """How many elements at each end of each axis are looked at; None: all."""
+    if given is None:
+        return [[None, None]] * ndim
+    pairs = _pairs(np.round(host_array(given, "pad")).astype(np.intp), ndim)
+    if (pairs < 0).any():
+        raise ValueError(f"[pad] stat_length may not be negative, got {given}")
+    lengths: list[list[int | None]] = pairs.tolist()
+    return lengths
+
+
+def _ends(given: Any, ndim: int) -> list[list[Any]]:
+    """The ends of the ramps. As in NumPy, one or two have a dtype; those of each axis are weak."""
+    values = host_array(0 if given is None else given, "pad")
+    pairs = _pairs(values, ndim)
+    return [list(pair) for pair in (pairs if _is_short(values) else pairs.tolist())]
+
+
+def _statistics(
+    region: Tensor, axis: int, width: Sequence[int], lengths: Sequence[int | None], mode: str
+) -> list[Tensor | None]:
+    """What stands on each side: of the elements between the two."""
+    whole = slice(width[0], -width[1] if width[1] else None)
+    of_axis = region[_along(axis, whole)]
+    if 0 in lengths and mode in ("maximum", "minimum"):
+        raise ValueError("[pad] stat_length of 0 yields no value for padding")
+    sides: list[Tensor | None] = []
+    for k, length in enumerate(lengths):
+        if width[k] == 0:
+            sides.append(None)
+            continue
+        chunk = of_axis
+        if length is not None and length < of_axis.shape[axis]:
+            end = of_axis.shape[axis]
+            part = slice(end - length, end) if k else slice(0, length)
+            chunk = of_axis[_along(axis, part)]
+        value = _STATISTICS[mode](chunk, axis=axis, keepdims=True)
+        rounds = region.dtype.kind in "iu" and value.dtype.kind == "f"
+        sides.append(rint(value) if rounds else value)
+    return sides
+
+
+def _ramps(
+    region: Tensor, axis: int, width: Sequence[int], ends: Sequence[Any]
+) -> list[Tensor | None]:
+    """Even steps from an end to the edge, which they leave out."""
+    edges = (slice(width[0], width[0] + 1), slice(-width[1] - 1, -width[1] or None))
+    sides: list[Tensor | None] = []
+    for k, count in enumerate(width):
+        if count == 0:
+            sides.append(None)
+            continue
+        ramp = _ramp(ends[k], region[_along(axis, edges[k])], count, axis)
+        sides.append(flip(ramp, axis) if k else ramp)
+    return sides
+
+
+def _ramp(start: Any, edge: Tensor, count: int, axis: int) -> Tensor:
+    """``count`` of NumPy's ``linspace`` from a number to the elements at an edge."""
+    wide = result_type(start, edge.dtype, 1.0)
+    first = asarray(start, wide, device=edge.device)
+    distance = _C.astype(edge, wide, False) - first
+    shape = [1] * edge.ndim
+    shape[axis] = count
+    places = _C.reshape(arange(count, device=edge.device), shape, None)
+    places = _C.astype(places, wide, False)
+    step = distance / count
+    exact = places / count * distance  # where a step is too small for its dtype
+    ramp = _C.where(any(step == 0), exact, places * step) + first
+    return _C.astype(floor(ramp) if edge.dtype.kind in "iu" else ramp, edge.dtype, False)
+
+
+def _reflect_odd(region: Tensor, axis: int, width: Sequence[int], mode: str) -> None:
+    """Mirrors what is there until both sides are full."""
+    before, after = width
+    size = region.shape[axis]
+    period, offset = size - before - after, int(mode == "symmetric")
+    if period == 1:  # which NumPy pads by its element, in both modes
+        edge = region[_along(axis, slice(before, before + 1))]
+        for count, part in zip(width, _sides(width), strict=True):
+            if count:
+                _C.assign(region[_along(axis, part)], edge)
+        return
+    while before or after:
+        length = size - before - after
+        if offset:
+            length = length // period * period
+        else:
+            length = (length - 1) // (period - 1) * (period - 1)
+        if before:
+            count = builtins.min(length, before)
+            first = before + 1 - offset
+            _mirror(
+                region, axis, before, slice(first, first + count), slice(before - count, before)
+            )
+            before -= count
+        if after:
+            count = builtins.min(length, after)
+            end = size - after
+            last = end - 1 + offset
+            _mirror(region, axis, end - 1, slice(last - count, last), slice(end, end + count))
+            after -= count
+
+
+def _mirror(region: Tensor, axis: int, edge: int, of: slice, to: slice) -> None:
+    mirrored = flip(region[_along(axis, of)], axis)
+    odd = 2 * region[_along(axis, slice(edge, edge + 1))] - mirrored
+    _C.assign(region[_along(axis, to)], odd)
+
+
+def _pad_constant(x: Tensor, widths: list[list[int]], numbers: list[list[Any]]) -> Tensor:
+    """Axis by axis, so that in the corners later axes win."""
+    padded, inside = _padded(x, widths)
     for axis, (before, after) in enumerate(widths):
         parts = ((before, slice(0, before)), (after, slice(-after, None)))
         for value, (width, part) in zip(numbers[axis], parts, strict=True):
@@ -91,10 +329,9 @@ def _constants(value: Any, x: Tensor) -> list[list[Any]]:
     """
     given = host_array(value, "pad")
     pairs = _pairs(given, x.ndim)
-    is_short = given.ndim < 3 and (given.size == 1 or (given.size == 2 and given.shape != (2, 1)))
     element = np.empty((), x.dtype)
     numbers: list[list[Any]] = []
-    for pair in pairs if is_short else pairs.tolist():
+    for pair in pairs if _is_short(given) else pairs.tolist():
         numbers.append([])
         for number in pair:
             element[()] = number
@@ -102,12 +339,17 @@ def _constants(value: Any, x: Tensor) -> list[list[Any]]:
     return numbers
 
 
+def _is_short(values: npt.NDArray[Any]) -> bool:
+    """One number or a pair, which NumPy leaves its dtype."""
+    return values.ndim < 3 and (values.size == 1 or (values.size == 2 and values.shape != (2, 1)))
+
+
 def _pad_axis(x: Tensor, axis: int, width: tuple[int, int], mode: Any) -> Tensor:
     """Joins slices of x: NumPy's padding of the positions says which, in runs of equal steps."""
     if not isinstance(x.shape[axis], int):
         return _pad_unknown(x, axis, width, mode)
     # The same runs come of an axis that is as long as they look into it, from both ends.
-    extent = min(x.shape[axis], 2 * (max(width) + 2))
+    extent = builtins.min(x.shape[axis], 2 * (builtins.max(width) + 2))
     try:
         positions = np.pad(np.arange(extent), width, mode)
     except ValueError as error:
