@@ -21,17 +21,30 @@ PyArrayObject* array_of(const Reference& object) {
   return reinterpret_cast<PyArrayObject*>(object.get());
 }
 
+/// What NumPy made of a sequence with integers of more than 64 bits.
+bool holds_integers(PyArrayObject* array) {
+  if (PyArray_TYPE(array) != NPY_OBJECT || PyArray_SIZE(array) == 0) return false;
+  PyObject* const* const items = static_cast<PyObject**>(PyArray_DATA(array));
+  return std::all_of(items, items + PyArray_SIZE(array),
+                     [](PyObject* item) { return item && PyLong_Check(item); });
+}
+
 /// The value to write to a tensor. The items of a sequence become integers of its dtype one by one,
 /// as in NumPy: one that does not fit is an OverflowError.
 Tensor value_tensor(PyObject* value, const Tensor& target, const char* op) {
   if (is_tensor(value)) return tensor_of(value);
   const Reference data(held_data(value, op));
   const Reference array(checked(PyArray_FROM_O(data.get())));
-  const DType given = dtype_of(PyArray_DESCR(array_of(array)), op);
-  if (PyArray_Check(value) || given == target.dtype || !is_integer(target.dtype)) {
-    return from_array(array_of(array), target.device());
+  const bool is_wide = !PyArray_Check(value) && holds_integers(array_of(array));
+  DType dtype = target.dtype;
+  if (is_wide && dtype != DType::b1 && !is_integer(dtype)) dtype = DType::f64;
+  if (!is_wide) {
+    const DType given = dtype_of(PyArray_DESCR(array_of(array)), op);
+    if (PyArray_Check(value) || given == dtype || !is_integer(dtype)) {
+      return from_array(array_of(array), target.device());
+    }
   }
-  PyArray_Descr* wanted = descr_of(target.dtype);
+  PyArray_Descr* wanted = descr_of(dtype);
   Py_INCREF(wanted);
   const Reference cast(
       checked(PyArray_FromAny(data.get(), wanted, 0, 0, NPY_ARRAY_FORCECAST, nullptr)));
@@ -100,6 +113,12 @@ Tensor get_item(const Tensor& x, PyObject* key, const char* op) {
   return cast_copy(issuer(), indexed.view, indexed.view.dtype, op);
 }
 
+/// The key is one array or mask, and nothing else.
+bool is_one_key(PyObject* key) {
+  if (!PyTuple_Check(key)) return true;
+  return PyTuple_GET_SIZE(key) == 1 && PyTuple_GET_ITEM(key, 0) != Py_Ellipsis;
+}
+
 bool has_ellipsis(PyObject* key) {
   if (!PyTuple_Check(key)) return key == Py_Ellipsis;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) {
@@ -131,7 +150,7 @@ void assign_element(const Tensor& element, PyObject* value, const char* op) {
 void set_item(const Tensor& x, PyObject* key, PyObject* value, const char* op) {
   const Indexed indexed = parse_key(x, key, op);
   if (indexed.selection) {
-    assign_selected(*indexed.selection, value, !has_ellipsis(key), op);
+    assign_selected(*indexed.selection, value, is_one_key(key), op);
   } else if (indexed.view.ndim() == 0 && !has_ellipsis(key)) {
     assign_element(indexed.view, value, op);
   } else {

@@ -93,7 +93,7 @@ def _all_integers(array: npt.NDArray[Any]) -> bool:
 
 
 def _large_integers(array: npt.NDArray[Any], wanted: DType | None) -> npt.NDArray[Any]:
-    """Python integers beyond 64 bits: numbers for a floating dtype, an error for any other."""
-    if wanted is None or kind_of(wanted) not in "fc":
+    """Python integers beyond 64 bits: an error for a dtype of integers, and without a dtype."""
+    if wanted is None or kind_of(wanted) not in "fcb":
         raise OverflowError("a Python integer does not fit in 64 bits")
     return array.astype(computed_in(wanted)).astype(wanted, copy=False)

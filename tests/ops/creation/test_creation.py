@@ -172,6 +172,37 @@ def test_full_of_arrays(device: flow.Device) -> None:
     same(np.full(3, 4), flow.full(3, flow.tensor(4, device="mock:0"), device=device))
 
 
+@pytest.mark.parametrize("number", [2**62, 2**63, 2**64, -(2**64), 2**1100], ids=hex)
+def test_bools_of_long_integers(number: int, device: flow.Device) -> None:
+    """As in NumPy, their truth counts, but where ``full`` takes them for C's long."""
+    same(np.array(number, bool), flow.array(number, "bool", device=device))
+    for numbers in ([number], [number, 0], [[number, 1]]):
+        same(np.array(numbers, bool), flow.array(numbers, "bool", device=device))
+        same(np.full((2, 2), [number, 0], bool), flow.full((2, 2), [number, 0], "bool"))
+        x, t = np.zeros((2, 2), bool), flow.zeros((2, 2), "bool", device=device)
+        x[:], t[:] = numbers, numbers
+        same(x, t)
+    for fill in (lambda m: m.full(2, number, "bool"), lambda m: m.full_like(m.ones(2) > 0, number)):
+        try:
+            expected = fill(np)
+        except OverflowError:
+            with pytest.raises(OverflowError, match=r"\[full\]"):
+                fill(flow)
+        else:
+            same(expected, fill(flow))
+
+
+def test_lists_with_long_integers_are_assigned(device: flow.Device) -> None:
+    for dtype in ("float16", "float32", "float64", "complex64"):
+        x, t = np.zeros(2, dtype), flow.zeros(2, dtype, device=device)
+        with np.errstate(all="ignore"):
+            x[:] = [2**70, -3]
+        t[:] = [2**70, -3]
+        same(x, t)
+    with pytest.raises(OverflowError):
+        flow.zeros(2, "int64", device=device)[:] = [2**70, -3]
+
+
 ARANGES = [
     *(
         (5,),

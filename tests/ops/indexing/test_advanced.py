@@ -407,6 +407,19 @@ def test_values_of_a_mask_have_at_most_one_dimension(device: flow.Device) -> Non
             t[mask, ...] = flow.zeros((3, 1), device=device)
 
 
+def test_values_of_a_mask_beside_an_integer(device: flow.Device) -> None:
+    array = np.zeros((7, 1), "float32")
+    t = flow.tensor(array, device=device)
+    for mask in (np.array([True]), [True]):
+        with pytest.raises(ValueError, match="shape mismatch"):
+            array[-6, mask] = array
+        with pytest.raises(ValueError, match=r"\[setitem\] shape \(7, 1\).*\(1,\)"):
+            t[-6, mask] = t
+        array[-6, mask] = array[:1] + 2
+        t[-6, mask] = t[:1] + 2
+    same(array, t)
+
+
 def test_a_bool_takes_the_truth_of_one_element(device: flow.Device) -> None:
     t = flow.zeros(3, dtype=bool, device=device)
     t[0] = flow.tensor([5.0], device=device)
