@@ -46,6 +46,14 @@ def is_kept(op: str, keepdims: Any) -> bool:
     raise TypeError(f"[{op}] keepdims: expected bool, got {type(keepdims).__name__}")
 
 
+def unbroadcast(x: Tensor) -> Tensor:
+    """Return x, or NumPy's copy of a broadcast view: equal elements lie side by side in it.
+
+    Sums in the order of memory then have NumPy's bits.
+    """
+    return _C.astype(x, x.dtype, True) if 0 in x.strides else x
+
+
 def host_array(x: Any, op: str) -> npt.NDArray[Any]:
     """Return the values of a tensor, an array or nested sequences; waits for a tensor."""
     return _C.look(op, x) if isinstance(x, Tensor) else np.asarray(_C.held(x, op))

@@ -49,6 +49,12 @@ CALLS: dict[str, Call] = {
     "repeat": lambda xp, v: xp.repeat(v, 2, axis=0),
     "repeat some": lambda xp, v: xp.repeat(v, np.arange(v.shape[0]), axis=0),
     "tile": lambda xp, v: xp.tile(v, (2, 1)),
+    "tile once": lambda xp, v: xp.tile(v, (1, 1)),
+    "tile by nothing": lambda xp, v: xp.tile(v, ()),
+    "imag": lambda xp, v: xp.imag(v),
+    "attribute imag": lambda xp, v: v.imag,
+    "isreal": lambda xp, v: xp.isreal(v),
+    "iscomplex": lambda xp, v: xp.iscomplex(v),
     "sort": lambda xp, v: xp.sort(v),
     "sort along 0": lambda xp, v: xp.sort(v, axis=0),
     "argsort": lambda xp, v: xp.argsort(v, axis=0),
@@ -215,6 +221,30 @@ def test_a_like_of_a_broadcast_and_a_reversed_tensor(device: flow.Device) -> Non
                 assert steps(seen) == steps(expected), make
             if make != "fft":
                 np.testing.assert_array_equal(seen.numpy(), expected, make)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])
+def test_what_replaces_nan_in_a_broadcast_tensor(dtype: str, device: flow.Device) -> None:
+    """NumPy writes into a copy, in which equal elements lie side by side."""
+    numbers = np.random.default_rng(2).standard_normal((5, 3, 40)).astype(dtype)
+    numbers[0, 0, 5] = numbers[2, 0, 7] = np.nan
+    views: list[Call] = [
+        lambda xp, v: xp.broadcast_to(v[:1], (2, 3, 40)),
+        lambda xp, v: xp.broadcast_to(v[:, :1], (5, 6, 40)),
+        lambda xp, v: xp.broadcast_to(v[0, 0], (7, 40)),
+    ]
+    names = ["nansum", "nanmean", "nanprod", "nanvar", "nanstd", "nancumsum", "nancumprod"]
+    exact = device.type != "cuda"
+    for view in views:
+        x, t = view(np, numbers), view(flow, flow.tensor(numbers, device=device))
+        assert steps(flow.nan_to_num(t)) == steps(np.nan_to_num(x))
+        for name in names:
+            for axis in (None, *range(x.ndim)):
+                expected, seen = getattr(np, name)(x, axis=axis), getattr(flow, name)(t, axis=axis)
+                assert steps(seen) == steps(expected), (name, axis)
+                if exact:
+                    assert seen.numpy().tobytes() == expected.tobytes(), (name, axis)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "complex64", "complex128"])

@@ -97,16 +97,30 @@ DType numpys_dtype(PyObject* number) {
   return dtype_of(PyArray_DESCR(reinterpret_cast<PyArrayObject*>(array.get())), "full");
 }
 
+/// NumPy assigns integers to bool by C's long here, and by their truth everywhere else.
+void refuse_long_bool(PyObject* value, DType dtype) {
+  if (dtype != DType::b1 || !PyLong_CheckExact(value)) return;
+  int overflow;
+  PyLong_AsLongLongAndOverflow(value, &overflow);
+  if (!overflow) return;
+  const Reference text(checked(PyObject_Repr(value)));
+  fail(ErrorKind::overflow, "[full] fill_value: ", utf8(text.get()), " does not fit in 64 bits");
+}
+
 /// Without a dtype, of the value's own.
 PyObject* make_full(PyObject* value, Device home, bool pinned, std::optional<DType> dtype,
                     const Dims& shape, const Tensor* like = nullptr) {
   if (is_number(value)) {
     const DType wanted = dtype ? *dtype : numpys_dtype(value);
+    refuse_long_bool(value, wanted);
     const Input number = number_input(value, wanted);
     return make_filled(&number, home, pinned, wanted, shape, like);
   }
   const Reference device(device_object(home));
-  const Reference values(as_tensor(value, Py_None, device.get()));
+  // Of a sequence, NumPy asks each number for its truth.
+  const bool by_truth = dtype == DType::b1 && (PyList_Check(value) || PyTuple_Check(value));
+  PyObject* const as_bool = reinterpret_cast<PyObject*>(descr_of(DType::b1));
+  const Reference values(as_tensor(value, by_truth ? as_bool : Py_None, device.get()));
   const DType wanted = dtype.value_or(tensor_of(values.get()).dtype);
   Reference made(make_filled(nullptr, home, pinned, wanted, shape, like));
   assign_value(tensor_of(made.get()), values.get(), "assign");
@@ -219,19 +233,26 @@ PyObject* diag_path(const Call& call) {
 
 // --- parts of real numbers
 
+/// `x`, if it is column-major: the imaginary parts of real numbers lie by columns then, in NumPy.
+const Tensor* columns(const Tensor& x) {
+  return !x.contiguous() && reversed_view(x).contiguous() ? &x : nullptr;
+}
+
 /// isreal(x) and iscomplex(x): of real numbers
 template <const Filling& filling>
 PyObject* are_all_path(const Call& call) {
   const Tensor* x = tensor_or_null(call[0]);
   if (!x || info(x->dtype).kind == DTypeKind::complex || may_have_stand_ins(*x)) return nullptr;
-  return make(filling, x->device(), false, DType::b1, x->shape);
+  // NumPy compares the imaginary part with 0 for isreal(), and makes zeros for iscomplex().
+  return make(filling, x->device(), false, DType::b1, x->shape,
+              filling.is_one ? columns(*x) : nullptr);
 }
 
 /// imag(x): of real numbers
 PyObject* imag_path(const Call& call) {
   const Tensor* x = tensor_or_null(call[0]);
   if (!x || info(x->dtype).kind == DTypeKind::complex || may_have_stand_ins(*x)) return nullptr;
-  return make(kZeros, x->device(), false, x->dtype, x->shape);
+  return make(kZeros, x->device(), false, x->dtype, x->shape, columns(*x));
 }
 
 /// nan_to_num(x, copy, nan, posinf, neginf): of numbers that are always finite

@@ -87,7 +87,11 @@ Tensor transposed(const Tensor& x, const char* name) {
 
 Tensor component(const Tensor& x, int part) {
   if (info(x.dtype).kind == DTypeKind::complex) return component_view(x, part);
-  return part == 0 ? x : full(issuer(), x.device(), x.dtype, x.shape, Scalar{});
+  if (part == 0) return x;
+  const Issuer from = issuer();
+  Tensor zeros = make_tensor(x.storage->state(), x.dtype, x.shape, from.site);
+  if (!x.contiguous() && reversed_view(x).contiguous()) zeros.strides = x.strides;  // by columns
+  return full(from, std::move(zeros), Scalar{});
 }
 
 /// An index of item(), counted from 0.

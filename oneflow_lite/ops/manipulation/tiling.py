@@ -106,6 +106,8 @@ def tile(x: Any, repetitions: SupportsIndex | Sequence[SupportsIndex], /) -> Ten
     sizes = [1] * (ndim - given.ndim) + list(given.shape)
     if any(n < 0 for n in times):
         raise ValueError(f"[tile] repetitions may not be negative, got {repetitions}")
+    if all(n == 1 for n in times):  # as NumPy's copy, in the order of the axes of x
+        return _C.reshape(_C.astype(given, given.dtype, True), sizes, None)
     times = [1 if _is_zero(size) else n for n, size in zip(times, sizes, strict=True)]
     split = [n for size in sizes for n in (1, size)]
     wide = [n for pair in zip(times, sizes, strict=True) for n in pair]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import finfo, isdtype, kind_of
-from oneflow_lite.ops.creation.data import asarray, ones, zeros
+from oneflow_lite.ops.creation.data import asarray, zeros
 from oneflow_lite.ops.elementwise import (
     atan2,
     clip,
@@ -16,6 +16,7 @@ from oneflow_lite.ops.elementwise import (
     sin,
     trunc,
 )
+from oneflow_lite.ops.operands import unbroadcast
 from oneflow_lite.ops.table import exported
 
 
@@ -75,10 +76,7 @@ def isreal(x: Any) -> Tensor:
     >>> flow.isreal(flow.tensor([1 + 0j, 1j])).numpy()
     array([ True, False])
     """
-    given = asarray(x)
-    if given.dtype.kind == "c":
-        return given.imag == 0
-    return ones(given.shape, "bool", device=given.device)
+    return asarray(x).imag == 0
 
 
 @_C.native(_C.paths.iscomplex)
@@ -145,6 +143,8 @@ def nan_to_num(
     given = asarray(x)
     kind = kind_of(given.dtype)
     numbers = (nan, posinf, neginf)
+    if copy and kind == "f":
+        given = unbroadcast(given)
     if kind == "f" and copy and all(type(n) in (int, float, NoneType) for n in numbers):
         return _finite(given, *numbers)
     given = _C.astype(given, given.dtype, True) if copy or given is not x else given

@@ -20,7 +20,7 @@ from oneflow_lite.ops.numpy.quantiles import (
     percents_of,
     quantile_of,
 )
-from oneflow_lite.ops.operands import refused_at_run
+from oneflow_lite.ops.operands import refused_at_run, unbroadcast
 from oneflow_lite.ops.places import INEXACT, has_none, places_of_lanes
 from oneflow_lite.ops.searching import argmax, argmin
 from oneflow_lite.ops.statistics.reduction import (
@@ -123,6 +123,7 @@ def nanvar(
     if (wide := computed_in(wanted)) != wanted:
         given = _C.astype(given, wide, False)
         return _C.astype(nanvar(given, axis, correction=less, keepdims=keepdims), wanted, False)
+    given = unbroadcast(given)
     is_nan = isnan(given)
     count = sum(~is_nan, axis, keepdims=True)
     average = _over(sum(without_nan(given, 0), axis, dtype, True), count)

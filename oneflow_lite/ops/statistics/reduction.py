@@ -27,7 +27,7 @@ from oneflow_lite.dtypes import (
 from oneflow_lite.ops.creation.data import asarray, full
 from oneflow_lite.ops.elementwise import isnan, sqrt
 from oneflow_lite.ops.masking import required_target, selected, store
-from oneflow_lite.ops.operands import is_kept, is_number_along
+from oneflow_lite.ops.operands import is_kept, is_number_along, unbroadcast
 from oneflow_lite.ops.signatures import takes_global
 from oneflow_lite.ops.table import REDUCTIONS, exported, reduction
 
@@ -389,6 +389,7 @@ def nanmean(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = Fa
     wanted = given.dtype if dtype is None else canonical(dtype, "nanmean")
     if not isdtype(wanted, ("real floating", "complex floating")):
         raise TypeError(f"[nanmean] expected dtype to be inexact, as x is, got {wanted}")
+    given = unbroadcast(given)
     count = sum(~isnan(given), axis, keepdims=keepdims)
     total = nansum(given, axis, computed_in(wanted), keepdims)
     return _C.astype(total / count, wanted, False)
@@ -398,6 +399,7 @@ def without_nan(x: Tensor, instead: int) -> Tensor:
     """Return x with a number in the place of NaN."""
     if not isdtype(x.dtype, ("real floating", "complex floating")):
         return x
+    x = unbroadcast(x)
     return _C.where(isnan(x), instead, x)
 
 
