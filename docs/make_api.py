@@ -29,7 +29,8 @@ neither has is `own`. How results differ from NumPy's is in [numpy.md](numpy.md)
 
 Calls return at once. What has to see a value before it can return is marked *looks*: it waits for
 the tensors that it was given, and `ONEFLOW_LITE_IMPLICIT_SYNC=error` forbids it. A tensor where
-Python's integers are wanted (a shape, an axis) looks wherever it is given.
+Python's integers are wanted (a shape, an axis) looks wherever it is given. `synchronize` and
+`engine.wait` wait because that is what they are for: they are neither marked nor forbidden.
 """
 
 _CENTRE, _OTHERS = "Tensors, devices, flags", "Files and other libraries"
@@ -93,13 +94,22 @@ LOOKS = {
     "savez": "it writes the values",
     "savez_compressed": "it writes the values",
     "where": f"with one argument: {_COUNT}",
-    "synchronize": "that is what it is for",
     "Tensor.item": "it returns a number of Python",
     "Tensor.nonzero": _COUNT,
     "Tensor.numpy": "it returns an array",
     "Tensor.repeat": "where the repeats are given as a tensor",
     "Tensor.tolist": "it returns numbers of Python",
 }
+# Of flow.random: NumPy draws on the host, and takes these parameters as arrays.
+_DISTRIBUTIONS = (
+    *("beta", "binomial", "chisquare", "dirichlet", "exponential", "f", "gamma", "geometric"),
+    *("gumbel", "hypergeometric", "integers", "laplace", "logistic", "lognormal", "logseries"),
+    *("multinomial", "multivariate_normal", "negative_binomial", "noncentral_chisquare"),
+    *("noncentral_f", "normal", "pareto", "poisson", "power", "rayleigh", "standard_gamma"),
+    *("standard_t", "triangular", "uniform", "vonmises", "wald", "weibull", "zipf"),
+)
+LOOKS |= {f"random.{name}": "where a parameter is a tensor" for name in _DISTRIBUTIONS}
+LOOKS["random.choice"] = "where p is given as a tensor"
 _INSPECTION = ("__array_api_version__", "__array_namespace_info__", "__version__")
 
 

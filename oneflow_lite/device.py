@@ -89,8 +89,9 @@ def memory_stats(device: DeviceLike = None) -> dict[str, int]:
     Returns
     -------
     dict
-        In bytes: ``in_use`` by tensors; ``cached`` for them; ``peak_in_use`` and ``peak_held``, the
-        most there was of the first, and of both; ``staging``, pinned for copies in flight;
+        In bytes: ``in_use`` by tensors (of the cpu, those of more than 512 bytes); ``cached`` for
+        them; ``peak_in_use`` and ``peak_held``, the most there was of the first, and of both;
+        ``staging``, pinned for copies in flight;
         ``limit``, as ``ONEFLOW_LITE_MEMORY_LIMIT`` has it (0: none); ``capacity`` of the device and
         what is ``held`` of it. Counts: ``allocs`` asked for, ``cache_hits`` among them,
         ``device_allocs`` that the device served, ``events_leased`` now.

@@ -23,7 +23,7 @@ LOOKS: dict[str, str] = MAKER["LOOKS"]
 
 # These look as the program says, or need what the test below does not give them.
 BESIDES = {
-    *("linalg.lstsq", "dsplit", "synchronize", "broadcast_shapes", "gradient", "piecewise"),
+    *("linalg.lstsq", "dsplit", "broadcast_shapes", "gradient", "piecewise"),
     "polyfit",
     *("save", "savez", "savez_compressed"),
 }
@@ -150,7 +150,21 @@ def drained() -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("drained")
 def test_what_looks_is_marked() -> None:
-    assert {name for name, value in FUNCTIONS.items() if looks(value)} == set(LOOKS) - BESIDES
+    marked = {name for name in LOOKS if not name.startswith("random.")}
+    assert {name for name, value in FUNCTIONS.items() if looks(value)} == marked - BESIDES
+
+
+@pytest.mark.usefixtures("drained")
+def test_distributions_look_at_their_parameters() -> None:
+    others = {"device", "dtype", "endpoint", "placement", "sbp", "seed", "size", "x", "length"}
+    for name in MAKER["public_names"]("random"):
+        value = getattr(flow.random, name)
+        is_marked = f"random.{name}" in LOOKS
+        if isinstance(value, type) or name == "choice":
+            continue
+        parameters = set(inspect.signature(value).parameters)
+        assert is_marked == bool(parameters - others - {"axis", "method"}), name
+        assert not is_marked or looks(value), name
 
 
 def test_what_looks_only_sometimes() -> None:
@@ -173,6 +187,7 @@ def test_what_looks_only_sometimes() -> None:
             lambda: flow.linalg.lstsq(tall, tall),
             lambda: flow.where(cube),
             lambda: flow.dsplit(cube, flow.astype(cube[0, 0], flow.int64)),
+            lambda: flow.random.choice(4, p=cube[0, 0]),
         ):
             with pytest.raises(RuntimeError, match="not ready"):
                 call()
