@@ -261,8 +261,7 @@ def errors() -> str:
     try:
         engine.wait_all()  # raises an error that nobody has seen here, once
     except ZeroDivisionError as error:
-        notes = getattr(error, "__notes__", ["no notes"])  # from Python 3.11 on
-        return f"the reader has the writer's error ({notes[0]}), and the next one ran"
+        return f"the reader has the writer's error ({error.__notes__[0]}), and the next one ran"
     raise SystemExit("wait_all did not raise the error")
 
 

@@ -3,11 +3,10 @@ by the package; nothing here is imported by users."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from inspect import Signature
-from typing import Any, ClassVar, SupportsIndex, TypeAlias, TypeVar, overload
+from typing import Any, ClassVar, Self, SupportsIndex, TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
-from typing_extensions import Self
 
 from oneflow_lite.engine.completion import Completion as _Completion
 

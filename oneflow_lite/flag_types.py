@@ -1,9 +1,6 @@
 """What type checkers know of the flags; a test compares it with the rows of the registry."""
 
-from typing import TYPE_CHECKING, TypedDict
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack as Unpack
+from typing import TypedDict
 
 
 class FlagTypes:

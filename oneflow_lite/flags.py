@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from oneflow_lite import _C, flag_types
 from oneflow_lite.flag_values import (
@@ -377,7 +377,7 @@ class Flags(flag_types.FlagTypes):
         return f"flags({values})"
 
     @contextmanager
-    def __call__(self, **changes: "flag_types.Unpack[flag_types.Changes]") -> Iterator[None]:
+    def __call__(self, **changes: Unpack[flag_types.Changes]) -> Iterator[None]:
         """Set flags for the time of a ``with`` block.
 
         Where blocks overlap, of one thread or of several, the one that began last decides. The end

@@ -61,7 +61,7 @@ def argmin(
 
 
 def _arg_reduce(
-    op: str, x: Any, axis: int | None, out: Any, keepdims: bool, minimum: bool
+    op: str, x: Any, axis: SupportsIndex | None, out: Any, keepdims: bool, minimum: bool
 ) -> Tensor:
     given, kept = asarray(x), is_kept(op, keepdims)
     along = None if is_number_along(given, axis) else axis

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from tests.support import ROOT
-from tests.support.typed import parts, tensors
+from tests.support.typed import calls, parts, tensors
 
 LEGAL: list[Callable[[], None]] = [
     function
-    for module in (tensors, parts)
+    for module in (tensors, parts, calls)
     for name, function in vars(module).items()
     if name.startswith("legal_")
 ]

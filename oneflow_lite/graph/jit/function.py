@@ -1,14 +1,11 @@
 """flow.jit: the function, and what its options mean."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypedDict, overload
+from typing import Any, TypedDict, Unpack, overload
 
 from oneflow_lite.graph.jit.jitted import Jitted
 from oneflow_lite.graph.jit.options import Options
 from oneflow_lite.graph.jit.signatures import P, R
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack  # Python 3.10 has none
 
 
 class _Named(TypedDict, total=False):

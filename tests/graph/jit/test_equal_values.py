@@ -1,6 +1,6 @@
 """Values that are equal and not alike have programs of their own."""
 
-from datetime import datetime, time, timedelta, timezone
+from datetime import UTC, datetime, time, timedelta, timezone
 from decimal import Decimal
 from pathlib import PureWindowsPath
 from typing import Any
@@ -22,9 +22,9 @@ PAIRS: dict[str, tuple[Any, Any]] = {
     "fold of a time": (time(1), time(1, fold=1)),
     "zone": (
         datetime(2020, 1, 1, 1, tzinfo=timezone(timedelta(hours=1))),
-        datetime(2020, 1, 1, tzinfo=timezone.utc),
+        datetime(2020, 1, 1, tzinfo=UTC),
     ),
-    "name of a zone": (timezone.utc, timezone(timedelta(0), "zero")),
+    "name of a zone": (UTC, timezone(timedelta(0), "zero")),
     "capitals of a path": (PureWindowsPath("a"), PureWindowsPath("A")),
     "order of a union": (int | str, str | int),
 }

@@ -4,13 +4,12 @@ import concurrent.futures
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, assert_type
 
 import oneflow_lite as flow
 from oneflow_lite import Tensor, graph
 from oneflow_lite.distributed import GlobalTensor
 from oneflow_lite.graph import passes
-from tests.support.typed import assert_type
 
 
 def legal_random_numbers() -> None:

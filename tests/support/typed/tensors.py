@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable
+from typing import assert_type
 
 import numpy as np
 import numpy.typing as npt
 
 import oneflow_lite as flow
 from oneflow_lite import Tensor
-from tests.support.typed import assert_type
 
 
 def total(x: Tensor) -> Tensor:
