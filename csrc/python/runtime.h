@@ -53,7 +53,7 @@ std::optional<Device> exchange_thread_device(std::optional<Device> device);
 Tensor look_from_python(const Tensor& x, const char* method);
 
 /// Waits until nothing issued so far uses the memory of a cpu tensor, counted and refused like a
-/// look; throws what made it fail. Where it is shared already, it stays settled.
+/// look; throws what made it fail. Where it is shared already, operations leave it settled.
 void settle_from_python(const Tensor& x, const char* method);
 
 /// Waits for the last write of `x`, counted and refused like a look. The exception that a look at

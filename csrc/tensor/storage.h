@@ -213,8 +213,9 @@ class StorageRef {
   TensorStorage* storage_ = nullptr;
 };
 
-/// A storage that others see, too, while this lives: what is issued on it has run when the call
-/// returns. Make it first, then wait for access: from then on the memory is settled.
+/// A storage that others see, too, while this lives: operations on it have run when the call
+/// returns. Make it first, then wait for access: from then on the memory is settled, but for
+/// functions that are pushed, whose callers wait themselves.
 class SharedStorage {
  public:
   explicit SharedStorage(StorageRef storage) : storage_(std::move(storage)) {
