@@ -283,7 +283,9 @@ def test_a_damaged_photo_is_named(tmp_path: Path) -> None:
     "flags", [{}, {"sync": "1"}, {"engine_threads": "1"}, {"benchmark": "1"}], ids=str
 )
 def test_the_tour_of_the_engine(device: str, flags: dict[str, str]) -> None:
-    text = succeed("engine_tour.py", "--device", device, **flags)
+    done = run("engine_tour.py", "--device", device, **flags)
+    assert (done.returncode, done.stderr == "") == (0, "benchmark" not in flags)
+    text = done.stdout
     lines = dict(re.findall(r"(?m)^(\w+) +(\S.*)$", text))
     assert list(lines) == [
         *("order", "generator", "parameters", "memory", "reduce"),
