@@ -17,7 +17,7 @@ try:
     from oneflow_lite import _C as _C
 except ImportError as error:
     if error.name == "numpy":
-        raise ImportError("oneflow_lite needs NumPy: run `pip install 'numpy>=2'`") from error
+        raise ImportError("oneflow_lite needs NumPy: run `pip install 'numpy>=2.3'`") from error
     if error.name != "oneflow_lite":  # which has no such name
         raise
     raise ImportError(

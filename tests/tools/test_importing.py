@@ -44,7 +44,7 @@ def test_a_checkout_that_is_not_built(tmp_path: Path) -> None:
 
 def test_without_numpy() -> None:
     assert failed(ROOT, "numpy") == (
-        "ImportError: oneflow_lite needs NumPy: run `pip install 'numpy>=2'`"
+        "ImportError: oneflow_lite needs NumPy: run `pip install 'numpy>=2.3'`"
     )
 
 
