@@ -41,8 +41,9 @@ class Dependence {
   void forgive(Seq since);
 
   /// While it is shared, code outside the machine sees the object, too: an instruction on it has
-  /// retired when issue() returns, unless it calls out (InstructionType). Counted. Any thread. A thread that shares it and then waits for
-  /// access has waited for everything that was issued before it was shared.
+  /// retired when issue() returns, unless it calls out (InstructionType). Counted. Any thread. A
+  /// thread that shares it and then waits for access has waited for everything that was issued
+  /// before it was shared.
   void share() { sharers_.fetch_add(1, std::memory_order_relaxed); }
   void unshare() { sharers_.fetch_sub(1, std::memory_order_relaxed); }
   bool shared() const { return sharers_.load(std::memory_order_relaxed) > 0; }
