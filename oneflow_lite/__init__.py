@@ -12,7 +12,13 @@ try:
     from oneflow_lite import main_interpreter as _main_interpreter
 
     _main_interpreter.require()  # NumPy and the extension would wait for ever
-    import numpy as _numpy  # noqa: F401 - the extension could not say that it is missing
+    import numpy as _numpy
+
+    if _numpy.lib.NumpyVersion(_numpy.__version__) < "2.3.0":
+        raise ImportError(
+            f"oneflow_lite needs NumPy 2.3 or later, and this is {_numpy.__version__}: "
+            "run `pip install 'numpy>=2.3'`"
+        )
 
     from oneflow_lite import _C as _C
 except ImportError as error:

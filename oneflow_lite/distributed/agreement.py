@@ -72,7 +72,12 @@ def together(name: str, step: Callable[[], Any]) -> list[Any]:
         result = step()
     except BaseException as raised:  # Ctrl-C, too: the others wait for this rank
         error = raised
-    outcomes = told(name, [result, None if error is None else in_one_line(error)])
+    try:
+        outcomes = told(name, [result, None if error is None else in_one_line(error)])
+    except Exception as untold:
+        if error is None or isinstance(error, Exception):
+            raise
+        raise error from untold  # Ctrl-C goes on, whatever the others do
     if error is not None:
         raise error
     for rank, (_, line) in enumerate(outcomes):

@@ -51,7 +51,7 @@ def unbroadcast(x: Tensor) -> Tensor:
 
     Sums in the order of memory then have NumPy's bits.
     """
-    return _C.astype(x, x.dtype, True) if 0 in x.strides else x
+    return _C.astype(x, x.dtype, True) if 0 in _C.raw_strides(x) else x
 
 
 def host_array(x: Any, op: str) -> npt.NDArray[Any]:

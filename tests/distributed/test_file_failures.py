@@ -1,5 +1,6 @@
 """Files of tensors of many ranks: what fails on one rank fails on all, and leaves the old file."""
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 
 import oneflow_lite as flow
 from oneflow_lite.distributed import DesyncError, RankError, load, placement, save, sbp
+from oneflow_lite.distributed.agreement import together
 from oneflow_lite.distributed.files import npy, sets
 from tests.support.distributed.files import each_error, tensorstore
 from tests.support.distributed.programs import check
@@ -359,3 +361,27 @@ def test_an_interrupt_of_one_rank_ends_the_call_on_all(
     assert isinstance(second, RankError)
     assert str(second).startswith(f"[save] rank 0: {kind.__name__}")
     np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), np.arange(6.0))
+
+
+def test_an_interrupt_is_not_lost_where_the_others_are_gone() -> None:
+    """The others cannot be told; an error that says so is its cause."""
+
+    def program() -> BaseException | None:
+        if flow.distributed.rank() == 1:
+            flow.distributed.barrier()
+            return None
+        try:
+            together("step", interrupted)
+        except BaseException as error:
+            return error
+        return None
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    ended: list[BaseException | None] = []
+    with contextlib.suppress(Exception):
+        flow.distributed.run(lambda: ended.append(program()), 2)
+    found = [error for error in ended if error is not None]
+    assert [type(error) for error in found] == [KeyboardInterrupt]
+    assert isinstance(found[0].__cause__, DesyncError)

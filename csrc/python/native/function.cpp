@@ -324,7 +324,7 @@ PyObject* make_paths() {
   for (const NativeRow* table :
        {kCreationPaths, kShapePaths, kReductionPaths, kElementPaths, kCountingPaths, kListPaths,
         kLinalgPaths, kUfuncPaths, kRandomPaths, kSearchingPaths, kIndexingPaths, kScanPaths,
-        kDTypePaths, kRangePaths, kSetPaths, kPlainPaths}) {
+        kDTypePaths, kRangePaths, kSetPaths, kPaddingPaths, kPlainPaths}) {
     for (const NativeRow* row = table; row->name; ++row) {
       const Reference path(checked(path_type->tp_alloc(path_type, 0)));
       reinterpret_cast<PathObject*>(path.get())->row = row;

@@ -49,6 +49,7 @@ extern const NativeRow kScanPaths[];       // scans.cpp
 extern const NativeRow kDTypePaths[];      // dtypes.cpp
 extern const NativeRow kRangePaths[];      // ranges.cpp
 extern const NativeRow kSetPaths[];        // sets.cpp
+extern const NativeRow kPaddingPaths[];    // padding.cpp
 
 /// Makes the types, and adds them, the namespace `paths` and the decorator to the module.
 void init_native_function(PyObject* module);

@@ -3,6 +3,7 @@
 
 #include "python/convert.h"
 #include "python/native/function.h"
+#include "python/native/parts.h"
 #include "python/native/signature.h"
 #include "python/runtime.h"
 #include "python/tensor/functions.h"
@@ -225,13 +226,6 @@ PyObject* repeat_path(const Call& call) {
 
 // --- moving
 
-/// `count` places of an axis, from `begin` on.
-Tensor part_of(Tensor x, int axis, int64_t begin, int64_t count) {
-  x.offset += begin * x.strides[axis];
-  x.shape[axis] = count;
-  return x;
-}
-
 /// Copies x from an axis on, in whose two parts the elements change places; `shifts` are from 0 on.
 void copy_rolled(const Issuer& from, const Tensor& x, const Tensor& out, const Dims& shifts,
                  int axis) {
@@ -281,91 +275,6 @@ PyObject* roll_path(const Call& call) {
                        : make_as_it_lies(x, x.dtype, x.shape, from.site);
   copy_rolled(from, x, is_flat ? *reshape_view(out, x.shape) : out, shifts, 0);
   return wrap(std::move(out));
-}
-
-// --- padding
-
-/// How many elements are added before and after each axis.
-struct Widths {
-  Dims before, after;
-};
-
-/// Of an integer, a pair of them, or a pair for each axis; false for all else.
-bool read_widths(PyObject* given, int ndim, Widths* widths) {
-  const auto is_pair = [](PyObject* object) {
-    return (PyTuple_CheckExact(object) || PyList_CheckExact(object)) &&
-           PySequence_Fast_GET_SIZE(object) == 2;
-  };
-  const bool is_number = known_integer(given).has_value();
-  const bool is_sequence = PyTuple_CheckExact(given) || PyList_CheckExact(given);
-  if (!is_number && !is_sequence) return false;
-  const bool is_one_pair = is_pair(given) && known_integer(PySequence_Fast_GET_ITEM(given, 0));
-  if (is_sequence && !is_one_pair && PySequence_Fast_GET_SIZE(given) != ndim) return false;
-  for (int d = 0; d < ndim; ++d) {
-    PyObject* const own = is_number || is_one_pair ? given : PySequence_Fast_GET_ITEM(given, d);
-    if (!is_number && !is_pair(own)) return false;
-    const auto before = known_integer(is_number ? own : PySequence_Fast_GET_ITEM(own, 0));
-    const auto after = known_integer(is_number ? own : PySequence_Fast_GET_ITEM(own, 1));
-    constexpr int64_t kWide = int64_t{1} << 31;
-    if (!before || !after || *before < 0 || *after < 0 || *before > kWide || *after > kWide) {
-      return false;
-    }
-    widths->before.push_back(*before);
-    widths->after.push_back(*after);
-  }
-  return true;
-}
-
-/// pad(x, pad_width, mode, constant_values, ...), with a number or the elements at the edges; the
-/// rest are arguments of other modes
-PyObject* pad_path(const Call& call) {
-  const Tensor* x = tensor_or_null(call[0]);
-  for (int i = 4; i < call.count; ++i) {
-    if (call[i] != Py_None) return nullptr;
-  }
-  if (!x || x->ndim() == 0 || !PyUnicode_CheckExact(call[2])) return nullptr;
-  const bool by_edge = PyUnicode_CompareWithASCIIString(call[2], "edge") == 0;
-  const bool is_known = by_edge || PyUnicode_CompareWithASCIIString(call[2], "constant") == 0;
-  const bool is_number = PyLong_CheckExact(call[3]) || PyFloat_CheckExact(call[3]);
-  const Issuer from = issuer();
-  Widths widths;
-  if (!is_known || !is_number || from.sink || !read_widths(call[1], x->ndim(), &widths)) {
-    return nullptr;
-  }
-  // NumPy has rules of its own for numbers that an unsigned dtype does not hold.
-  const std::optional<int64_t> number = known_integer(call[3]);
-  if (by_edge && number != 0) return nullptr;
-  const bool fits_all = number && *number >= 0 && *number <= 255;
-  if (!by_edge && info(x->dtype).kind == DTypeKind::unsigned_int && !fits_all) return nullptr;
-  Dims shape;
-  for (int d = 0; d < x->ndim(); ++d) {
-    const int64_t added = widths.before[d] + widths.after[d];
-    if (by_edge && added > 0 && x->shape[d] == 0) return nullptr;
-    shape.push_back(x->shape[d] + added);
-  }
-  // As NumPy's, the result is column-major where x is that only: then no copy turns anything.
-  const bool is_turned = !x->contiguous() && reversed_view(*x).contiguous();
-  if (is_turned) std::reverse(shape.begin(), shape.end());
-  const Tensor made = empty(from, x->device(), x->dtype, shape);
-  if (is_turned) std::reverse(shape.begin(), shape.end());
-  const Tensor result = is_turned ? reversed_view(made) : made;
-  Tensor region = result;
-  for (int d = 0; d < x->ndim(); ++d) region = part_of(region, d, widths.before[d], x->shape[d]);
-  assign(from, region, *x, "assign");
-  for (int d = 0; d < x->ndim(); ++d) {  // in the corners later axes win
-    const int64_t before = widths.before[d], after = widths.after[d], size = x->shape[d];
-    const Tensor whole = part_of(region, d, -before, shape[d]);
-    for (const bool is_after : {false, true}) {
-      const int64_t count = is_after ? after : before;
-      if (count == 0) continue;
-      const Tensor added = part_of(whole, d, is_after ? before + size : 0, count);
-      const Tensor edge = part_of(whole, d, is_after ? before + size - 1 : before, by_edge);
-      if (by_edge) assign(from, added, broadcast_view(edge, added.shape, "pad"), "assign");
-      if (!by_edge) assign_value(added, call[3], "assign");
-    }
-    region = whole;
-  }
-  return wrap(Tensor(result));
 }
 
 // --- of least dimensions
@@ -493,7 +402,6 @@ const NativeRow kShapePaths[] = {whole<reshape>("reshape"),
                                  {"concat", concat_path},
                                  {"stack", stack_path},
                                  {"repeat", repeat_path},
-                                 {"pad", pad_path},
                                  {"unstack", unstack_path},
                                  {"broadcast_shapes", broadcast_shapes_path},
                                  {"roll", roll_path},

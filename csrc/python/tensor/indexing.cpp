@@ -21,12 +21,15 @@ PyArrayObject* array_of(const Reference& object) {
   return reinterpret_cast<PyArrayObject*>(object.get());
 }
 
-/// What NumPy made of a sequence with integers of more than 64 bits.
-bool holds_integers(PyArrayObject* array) {
+/// Whether this is what NumPy made of a sequence whose integers do not all fit in 64 bits.
+bool holds_numbers(PyArrayObject* array) {
   if (PyArray_TYPE(array) != NPY_OBJECT || PyArray_SIZE(array) == 0) return false;
-  PyObject* const* const items = static_cast<PyObject**>(PyArray_DATA(array));
-  return std::all_of(items, items + PyArray_SIZE(array),
-                     [](PyObject* item) { return item && PyLong_Check(item); });
+  // An object's __array__ may return a strided one.
+  const Reference held(checked(reinterpret_cast<PyObject*>(PyArray_GETCONTIGUOUS(array))));
+  PyObject* const* const items = static_cast<PyObject**>(PyArray_DATA(array_of(held)));
+  return std::all_of(items, items + PyArray_SIZE(array), [](PyObject* item) {
+    return item && (PyLong_Check(item) || PyFloat_Check(item));
+  });
 }
 
 /// The value to write to a tensor. The items of a sequence become integers of its dtype one by one,
@@ -35,7 +38,7 @@ Tensor value_tensor(PyObject* value, const Tensor& target, const char* op) {
   if (is_tensor(value)) return tensor_of(value);
   const Reference data(held_data(value, op));
   const Reference array(checked(PyArray_FROM_O(data.get())));
-  const bool is_wide = !PyArray_Check(value) && holds_integers(array_of(array));
+  const bool is_wide = !PyArray_Check(value) && holds_numbers(array_of(array));
   DType dtype = target.dtype;
   if (is_wide && dtype != DType::b1 && !is_integer(dtype)) dtype = DType::f64;
   if (!is_wide) {

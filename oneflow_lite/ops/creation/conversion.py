@@ -70,7 +70,7 @@ def _host_array(data: Any, dtype: Any) -> npt.NDArray[Any]:
     try:
         data = _C.held(data, "tensor")
         array = np.asarray(data)
-        if array.dtype == object and not is_array and _all_integers(array):
+        if array.dtype == object and not is_array and _all_numbers(array):
             array = _large_integers(array, wanted)
         native = canonical(array.dtype, "tensor")
         if wanted is None or wanted == native:
@@ -88,12 +88,12 @@ def _host_array(data: Any, dtype: Any) -> npt.NDArray[Any]:
         raise type(error)(f"[tensor] {error}") from None
 
 
-def _all_integers(array: npt.NDArray[Any]) -> bool:
-    return array.size > 0 and all(isinstance(value, int) for value in array.flat)
+def _all_numbers(array: npt.NDArray[Any]) -> bool:
+    return array.size > 0 and all(isinstance(value, (int, float)) for value in array.flat)
 
 
 def _large_integers(array: npt.NDArray[Any], wanted: DType | None) -> npt.NDArray[Any]:
-    """Python integers beyond 64 bits: an error for a dtype of integers, and without a dtype."""
+    """Of Python integers beyond 64 bits: an error for a dtype of integers, and without a dtype."""
     if wanted is None or kind_of(wanted) not in "fcb":
         raise OverflowError("a Python integer does not fit in 64 bits")
     return array.astype(computed_in(wanted)).astype(wanted, copy=False)

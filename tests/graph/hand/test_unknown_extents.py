@@ -44,7 +44,7 @@ LINEAR: dict[str, Callable[..., Any]] = {
     "product": lambda x, w: x @ w,
     "turned product": lambda x, w: w.T @ x.T,
     "mean of all": lambda x, w: flow.mean(x @ w),
-    "mean of rows": lambda x, w: x.mean(axis=0),
+    "mean of rows": lambda x, w: (x.mean(axis=0), flow.nanmean(x, axis=0), flow.nansum(x.T)),
     "mean of columns": lambda x, w: x.mean(axis=1, keepdims=True) + x,
     "variance": lambda x, w: flow.var(x, axis=0),
     "deviation of float64": lambda x, w: flow.std(x.astype("float64"), axis=0),

@@ -192,15 +192,35 @@ def test_bools_of_long_integers(number: int, device: flow.Device) -> None:
             same(expected, fill(flow))
 
 
-def test_lists_with_long_integers_are_assigned(device: flow.Device) -> None:
+@pytest.mark.parametrize("numbers", [[2**70, -3], [2**70, -2.5]])
+def test_lists_with_long_integers_are_assigned(numbers: list[float], device: flow.Device) -> None:
     for dtype in ("float16", "float32", "float64", "complex64"):
         x, t = np.zeros(2, dtype), flow.zeros(2, dtype, device=device)
         with np.errstate(all="ignore"):
-            x[:] = [2**70, -3]
-        t[:] = [2**70, -3]
+            x[:] = numbers
+            same(np.array(numbers, dtype), flow.array(numbers, dtype, device=device))
+        t[:] = numbers
         same(x, t)
     with pytest.raises(OverflowError):
-        flow.zeros(2, "int64", device=device)[:] = [2**70, -3]
+        flow.zeros(2, "int64", device=device)[:] = numbers
+
+
+def test_objects_with_strided_numbers_are_assigned(device: flow.Device) -> None:
+    """What __array__ returns has other things between its elements."""
+
+    class Given:
+        def __init__(self, array: np.ndarray) -> None:
+            self.array = array
+
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+            return self.array if dtype is None else self.array.astype(dtype)
+
+    records = np.zeros(3, [("number", "O"), ("other", "i8")])
+    records["number"], records["other"] = [2**70, 1, 2], 12345
+    for array in (records["number"], np.array([2**70, 1, 2] + [3] * 997, object)[::-1][:3]):
+        t = flow.zeros(3, device=device)
+        t[:] = Given(array)
+        same(array.astype(np.float64), t)
 
 
 ARANGES = [
