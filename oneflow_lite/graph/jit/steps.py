@@ -156,12 +156,15 @@ def _members(kind: type) -> list[tuple[str, bool]]:
 def names_in(code: CodeType) -> set[str]:
     """Return the names in a function's code, with those of the functions in it.
 
-    A text may be one, too: ``getattr(model, "w")``.
+    A text may be one, too: ``getattr(model, "w")``, ``for name in ("w", "b")``.
     """
     names = set(code.co_names)
-    for constant in code.co_consts:
+    constants = list(code.co_consts)
+    for constant in constants:  # which grows
         if isinstance(constant, CodeType):
             names |= names_in(constant)
+        elif isinstance(constant, tuple | frozenset):
+            constants += constant
         elif isinstance(constant, str) and constant.isidentifier():
             names.add(constant)
     return names

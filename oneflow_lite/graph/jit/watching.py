@@ -8,6 +8,7 @@ containers, other functions, modules and classes.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -21,6 +22,7 @@ from oneflow_lite.graph.jit.steps import (
     NamedStep,
     Step,
     is_a,
+    is_of_a_library,
     may_hold,
     named_steps,
     names_in,
@@ -31,6 +33,16 @@ from oneflow_lite.graph.trees import MAPPINGS, has_fields
 
 _MOST_OBJECTS = 20_000
 _MOST_NAMED = 2_000  # of them behind modules and classes, which may lead far into other libraries
+_STRUCTURE = {"function", "args", "kwargs", "func", "keywords", "fget"}  # and special names
+_TAKES_ANY_NAME = {
+    "getattr",
+    "vars",
+    "__dict__",
+    "__getattribute__",
+    "attrgetter",
+    "asdict",
+    "astuple",
+}
 
 
 def watches(
@@ -113,8 +125,9 @@ class _Walk:
         self._ways = [start]
         self._others: list[_Way] = []  # to objects that an earlier way leads to
         self._places: set[Any] = set()  # that steps lead to
-        self._holders: dict[Known, list[Known]] = {}  # of each object
+        self._holders: dict[Known, list[tuple[Known, Step]]] = {}  # of each object
         self._names: set[str] = set()  # in the code of all functions so far
+        self._takes_any_name = False  # that code makes names of attributes, maybe
 
     def found(self) -> Iterator[_Way]:
         """Return the ways, but for those to the tensors of arguments."""
@@ -125,8 +138,7 @@ class _Walk:
             while walked < len(self._ways):
                 way = self._ways[walked]
                 walked += 1
-                if is_a(way.x, FunctionType):
-                    self._names |= names_in(way.x.__code__)
+                self._note_names(way.x)
                 yield from self._beyond(way, steps_from(way.x))
             if not looked_at:
                 self._most = min(self._most, len(self._seen) + _MOST_NAMED)
@@ -136,6 +148,15 @@ class _Walk:
                 steps = named_steps(way.x, names if is_first else new, is_first, members)
                 yield from self._beyond(way, steps)
             known, looked_at = names, walked
+
+    def _note_names(self, x: Any) -> None:
+        if is_a(x, FunctionType):
+            names = names_in(x.__code__)
+            self._names |= names
+            takes_any = bool(names & _TAKES_ANY_NAME) and not is_of_a_library(x.__module__)
+        else:
+            takes_any = x is getattr or x is vars or is_a(x, attrgetter)
+        self._takes_any_name |= takes_any
 
     def _beyond(self, way: _Way, steps: Iterable[NamedStep]) -> Iterator[_Way]:
         for name, step in steps:
@@ -152,7 +173,7 @@ class _Walk:
     def _note(self, way: _Way, holder: Any) -> None:
         known, place = way.known(), place_of(holder, way.steps[-1])
         if known in self._seen:
-            self._holders.setdefault(known, []).append(way.holder)
+            self._holders.setdefault(known, []).append((way.holder, way.steps[-1]))
             is_other = place not in self._places and is_place(holder, way.steps[-1])
             is_other &= not way.is_given and not is_a(way.x, type, ModuleType)
             if is_other and len(self._others) < self._most:
@@ -160,7 +181,7 @@ class _Walk:
         elif len(self._seen) < self._most:
             self._seen.add(known)
             self._ways.append(way)
-            self._holders[known] = [way.holder]
+            self._holders[known] = [(way.holder, way.steps[-1])]
         self._places.add(place)
 
     def other_ways(self, holders: Iterable[Known]) -> list[_Way]:
@@ -168,18 +189,38 @@ class _Walk:
 
         An object that is put there leads to other tensors, though the first way is as it was.
         """
-        leading = set(holders)
-        waiting = list(leading)
-        while waiting:
-            for known in self._holders.get(waiting.pop(), ()):
-                if known not in leading:
-                    leading.add(known)
-                    waiting.append(known)
-        return [way for way in self._others if way.known() in leading and self._is_named(way)]
+        leading = _reached(holders, lambda x: (holder for holder, _ in self._holders.get(x, ())))
+        read = self._read()
+        return [
+            way
+            for way in self._others
+            if way.known() in leading and way.holder in read and self._is_named(way.steps[-1])
+        ]
 
-    def _is_named(self, way: _Way) -> bool:
-        step = way.steps[-1]
-        return step.kind != "attribute" or step.key in self._names
+    def _read(self) -> set[Known]:
+        """Return the objects that steps lead to which code names, each of them."""
+        held: dict[Known, list[Known]] = {}
+        for known, holders in self._holders.items():
+            for holder, step in holders:
+                if self._is_named(step):
+                    held.setdefault(holder, []).append(known)
+        return _reached([self._ways[0].known()], lambda x: held.get(x, ()))
+
+    def _is_named(self, step: Step) -> bool:
+        if step.kind != "attribute" or self._takes_any_name or step.key in self._names:
+            return True
+        return step.key in _STRUCTURE or (step.key.startswith("__") and step.key.endswith("__"))
+
+
+def _reached(starts: Iterable[Known], beyond: Callable[[Known], Iterable[Known]]) -> set[Known]:
+    reached = set(starts)
+    waiting = list(reached)
+    while waiting:
+        for known in beyond(waiting.pop()):
+            if known not in reached:
+                reached.add(known)
+                waiting.append(known)
+    return reached
 
 
 def _is_given(holder: Any, step: Step) -> bool:

@@ -1,6 +1,8 @@
 """Captured tensors, and objects that lead to them, which are in two places: one of them changes."""
 
+import operator
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -150,3 +152,59 @@ def test_an_object_in_two_places(what: str) -> None:
     other.h = one.h
     one.h = holder(6)
     assert run(full(2)).tolist() == [13] * 3
+
+
+def _model(value: float) -> Any:
+    return SimpleNamespace(w=full(value))
+
+
+def test_what_no_code_reads_may_change() -> None:
+    model, other = _model(1), _model(2)
+    trainer = SimpleNamespace(model=model, history={}, pool=[model, other], hooks=[])
+    run = flow.jit(lambda x: trainer.model.w * x)
+    for k in range(4):
+        trainer.history = {k: model}
+        trainer.pool.reverse()
+        trainer.hooks = [SimpleNamespace(model=model)] * 2
+        assert run(full(3)).tolist() == [3] * 3
+    assert run.report()["traces"] == 1
+
+
+def test_a_list_of_which_only_the_second_name_is_read() -> None:
+    layers = [_model(2)] * 2
+    model = SimpleNamespace(backup=layers, layers=layers)
+    run = flow.jit(lambda x: x * model.layers[0].w * model.layers[1].w)
+    assert run(full(1)).tolist() == [4] * 3
+    layers[1] = _model(5)
+    assert run(full(1)).tolist() == [10] * 3
+
+
+NUMBERED = ["layer0", "layer1"]
+READERS: dict[str, Callable[[Any], list[Any]]] = {
+    "getattr": lambda model: [getattr(model, f"layer{i}") for i in range(2)],
+    "vars": lambda model: list(vars(model).values()),
+    "__dict__": lambda model: list(model.__dict__.values()),
+    "attrgetter": lambda model: [operator.attrgetter(name)(model) for name in NUMBERED],
+    "of names": lambda model: [get(model) for get in GETTERS],
+    "partial": lambda model: list(map(partial(getattr, model), NUMBERED)),
+    "texts": lambda model: [getattr(model, name) for name in ("layer0", "layer1")],
+}
+GETTERS = [operator.attrgetter(name) for name in NUMBERED]
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_an_object_in_two_places_of_computed_names(name: str) -> None:
+    read, model = READERS[name], SimpleNamespace()
+    model.layer0 = model.layer1 = _model(2)
+
+    def product(x: Any) -> Any:
+        for layer in read(model):
+            x = x * layer.w
+        return x
+
+    run = flow.jit(product)
+    for _ in range(2):
+        assert run(full(1)).tolist() == [4] * 3
+    assert run.report()["traces"] == 1
+    model.layer1 = _model(5)
+    assert run(full(1)).tolist() == [10] * 3
