@@ -60,7 +60,8 @@ class Leaf:
 class KeptMethod:
     """What an object keeps a jitted method in, under a name that is no identifier.
 
-    Copies of the object and pickles have none: they make their methods anew.
+    Deep copies of the object and pickles have none there: they make their methods anew. A shallow
+    copy has this one until it makes its own, and keeps the original alive until then.
     """
 
     __slots__ = ("method",)
@@ -69,7 +70,7 @@ class KeptMethod:
         self.method = method
 
     def __deepcopy__(self, memo: Any) -> "KeptMethod":
-        return self
+        return KeptMethod(None)
 
     def __reduce__(self) -> Any:
         return type(None), ()

@@ -1,7 +1,9 @@
 """jit of methods: which one an object's attribute is, whatever the functions are called."""
 
 import copy
+import gc
 import pickle
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -160,6 +162,16 @@ def test_an_attribute_that_is_a_method_of_the_object() -> None:
     for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         other.w = flow.full(2, 10.0)
         assert other.call(flow.ones(2)).tolist() == [11, 11]
+
+
+def test_a_deep_copy_does_not_keep_its_original() -> None:
+    model = Scaled(3.0)
+    model.scaled(flow.ones(2))
+    original, other = weakref.ref(model), copy.deepcopy(model)
+    del model
+    gc.collect()
+    assert original() is None
+    assert other.scaled(flow.ones(2)).tolist() == [3, 3]
 
 
 def test_a_method_that_another_one_overrides_is_not_pickled() -> None:
