@@ -79,6 +79,9 @@ class Differentiated(Generic[P, R]):
         function = deepcopy(self._function, memo)  # itself, but for methods and other objects
         if function is self._function:
             return self
+        if id(self) in memo:  # the function leads to it
+            copied: Differentiated[P, R] = memo[id(self)]
+            return copied
         argnums = self._argnums[0] if self._is_one else self._argnums
         return Differentiated(self._op, function, argnums, self._has_aux, self._with_value)
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from oneflow_lite._C import Executable, Tensor
+from oneflow_lite.graph.arguments.parameters import Parameters
 from oneflow_lite.graph.arguments.slots import computed
 from oneflow_lite.graph.jit.keys import Brought, Part
 from oneflow_lite.graph.jit.watch import Watch
@@ -29,6 +30,14 @@ class Entry:
     def captured(self) -> list[str]:
         """Return where captured tensors and generators are."""
         return sorted({watch.text for watch in self.watched if watch.is_captured})
+
+    def named(self, brought: Brought, parameters: Parameters) -> list[tuple[str, Tensor]]:
+        """Return the tensors of a call with their paths."""
+        paths: dict[int, str] = {}
+        for path, part in self.parts.items():
+            if isinstance(part[0], int):
+                paths.setdefault(part[0], parameters.path(path))
+        return [(paths[place], x) for place, x in enumerate(brought.tensors)]
 
     def is_to_be_noted(self) -> bool:
         """Count a look-up; tell whether the call is to be noted among the known ones.

@@ -109,8 +109,8 @@ class Jitted(_C.KnownCalls, Generic[P, R]):
             return self
         held: Any = getattr(owner, "__dict__", None)
         is_own = type(held) is dict
-        found = methods.kept_method(held, self._kept_as) if is_own else self._bound.get(id(owner))
-        if found is not None and found._owner is owner:  # a copy has that of its original
+        found = methods.kept_method(held, self, owner) if is_own else self._bound.get(id(owner))
+        if found is not None:
             return found
         static, donate = map(methods.without_self, (self._static, self._donated))
         options = replace(self._options, static=static, donate=donate)
@@ -132,6 +132,9 @@ class Jitted(_C.KnownCalls, Generic[P, R]):
         function = deepcopy(self._function, memo)  # itself, but for methods and other objects
         if function is self._function:
             return self
+        if id(self) in memo:  # the function leads to it
+            copied: Jitted[P, R] = memo[id(self)]
+            return copied
         if self._descriptor is not None:
             made: Jitted[P, R] = self._descriptor.__get__(deepcopy(self._owner, memo))
             return made
@@ -168,7 +171,7 @@ class Jitted(_C.KnownCalls, Generic[P, R]):
         if entry.run is None or entry.traced is None:
             return self._function(*args, **kwargs)
         run = entry.run
-        named = self._named(entry, brought)
+        named = entry.named(brought, self._parameters)
         if entry.donated:
             donated = [named[place] for place in entry.donated]
             others = [x for place, x in enumerate(named) if place not in entry.donated]
@@ -194,14 +197,6 @@ class Jitted(_C.KnownCalls, Generic[P, R]):
         for place in entry.donated:
             _C.give_up(brought.tensors[place], self._name)
         return returned
-
-    def _named(self, entry: Entry, brought: Brought) -> list[tuple[str, Tensor]]:
-        """Return the tensors of a call with their paths."""
-        paths: dict[int, str] = {}
-        for path, part in entry.parts.items():
-            if isinstance(part[0], int):
-                paths.setdefault(part[0], self._parameters.path(path))
-        return [(paths[place], x) for place, x in enumerate(brought.tensors)]
 
     def _shares_memory(
         self, entry: Entry, args: Any, kwargs: dict[str, Any], brought: Brought

@@ -6,10 +6,20 @@ from typing import Any
 from oneflow_lite.graph.trees import KeptMethod
 
 
-def kept_method(held: dict[str, Any], name: str) -> Any:
-    """Return what an object keeps under a name; None: nothing."""
-    kept = held.get(name)
-    return kept.method if type(kept) is KeptMethod else None
+def kept_method(held: dict[str, Any], descriptor: Any, owner: Any) -> Any:
+    """Return a method that an object keeps in its dict, or has there; None: neither.
+
+    A shallow copy keeps that of its original, other copies keep none. They have one where it is an
+    attribute of the original, too: it is kept from then on.
+    """
+    kept = held.get(descriptor._kept_as)
+    if type(kept) is KeptMethod and kept.method is not None and kept.method._owner is owner:
+        return kept.method
+    for x in list(held.values()):
+        if type(x) is type(descriptor) and x._descriptor is descriptor and x._owner is owner:
+            held[descriptor._kept_as] = KeptMethod(x)
+            return x
+    return None
 
 
 def reduced_method(descriptor: Any, owner: Any) -> tuple[Any, ...]:

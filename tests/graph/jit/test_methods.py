@@ -162,6 +162,7 @@ def test_an_attribute_that_is_a_method_of_the_object() -> None:
     for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         other.w = flow.full(2, 10.0)
         assert other.call(flow.ones(2)).tolist() == [11, 11]
+        assert other.call is other.of_another_name
 
 
 def test_a_deep_copy_does_not_keep_its_original() -> None:
@@ -189,6 +190,8 @@ def test_wrappers_of_methods_are_copied_with_their_objects() -> None:
         other.w = flow.full(2, 10.0)
         expected = wrap(other.loss)(flow.ones(2))
         assert str(other.made(flow.ones(2))) == str(expected)
+        made, other = copy.deepcopy((model.made, model))  # type: ignore[attr-defined]
+        assert made is other.made
 
 
 @flow.grad
