@@ -95,7 +95,9 @@ class Jitted(_C.KnownCalls, Generic[P, R]):
         self._reasons: deque[str] = deque(maxlen=_MOST_REASONS)
         self._traces = self._since_clear = 0
         self._breaks: deque[str] = deque(maxlen=_MOST_REASONS)
-        update_wrapper(self, function)
+        update_wrapper(self, function, updated=())
+        attributes = getattr(function, "__dict__", {})  # of another Jitted, or of an object, too
+        vars(self).update({name: x for name, x in attributes.items() if not hasattr(self, name)})
 
     @overload
     def __get__(self, owner: None, kind: type) -> "Jitted[P, R]": ...

@@ -57,6 +57,35 @@ def test_wrong_options_of_other_ways_to_run() -> None:
         flow.graph.Executor(addto=1)  # type: ignore[arg-type]
 
 
+def test_jit_of_a_jitted_function_has_options_of_its_own() -> None:
+    def power(x: Any, k: int) -> Any:
+        return x**k if type(k) is int else x
+
+    power.note = "of the user's"  # type: ignore[attr-defined]
+    inner = flow.jit(power, max_programs=5)
+    outer = flow.jit(inner, static="k", max_programs=3)
+    assert [outer(flow.full(1, 2.0), k).item() for k in (2, 3)] == [4, 8]
+    assert outer.report()["traces"] == 2
+    assert inner.report()["traces"] == 0
+    assert outer.note == inner.note == "of the user's"  # type: ignore[attr-defined]
+    inner.clear()
+    assert len(outer.report()["runs"]) == 2
+
+
+def test_attributes_of_an_object_do_not_hide_what_its_wrapper_has() -> None:
+    class Model:
+        def __init__(self) -> None:
+            self.report, self._most, self.size = "done", 0, 7
+
+        def __call__(self, x: Any) -> Any:
+            return x + self.size
+
+    run = flow.jit(Model())
+    assert run(flow.ones(1)).item() == 8
+    assert run.report()["traces"] == 1
+    assert run.size == 7  # type: ignore[attr-defined]
+
+
 def test_static_arguments_are_passed_as_they_are() -> None:
     seen: list[Any] = []
 
