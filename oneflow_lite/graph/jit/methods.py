@@ -1,6 +1,7 @@
 """Jitted methods of objects: how an object keeps one, and how one is pickled."""
 
 import pickle
+from inspect import getattr_static
 from typing import Any
 
 from oneflow_lite.graph.trees import KeptMethod
@@ -25,6 +26,8 @@ def kept_method(held: dict[str, Any], descriptor: Any, owner: Any) -> Any:
 def reduced_method(descriptor: Any, owner: Any) -> tuple[Any, ...]:
     """Return what a pickle of an object's method is: the object, and the method's name in it.
 
+    That of a class is one of its metaclass, or a classmethod.
+
     Raises
     ------
     PicklingError
@@ -33,6 +36,11 @@ def reduced_method(descriptor: Any, owner: Any) -> tuple[Any, ...]:
     for kind in type(owner).__mro__:
         for name, x in vars(kind).items():
             if x is descriptor and getattr(type(owner), name, None) is descriptor:
+                return getattr, (owner, name)
+    for kind in owner.__mro__ if isinstance(owner, type) else ():
+        for name, x in vars(kind).items():
+            is_wrapped = isinstance(x, classmethod) and x.__func__ is descriptor
+            if is_wrapped and getattr_static(owner, name) is x:
                 return getattr, (owner, name)
     raise pickle.PicklingError(
         f"[jit] {descriptor.__qualname__} is no attribute of {type(owner).__name__}, or another "

@@ -117,6 +117,24 @@ class Scaled:
         return (x * self.w).sum()
 
 
+class OfAClass:
+    w = 3.0
+
+    @classmethod
+    @flow.jit
+    def scaled(cls, x: Any) -> Any:
+        return x * cls.w
+
+
+class DerivedOfAClass(OfAClass):
+    w = 4.0
+
+
+class HiddenOfAClass(OfAClass):
+    scaled = None  # type: ignore[assignment]
+    base = OfAClass.scaled
+
+
 class WithSlots:
     __slots__ = ("w",)
 
@@ -163,6 +181,14 @@ def test_an_attribute_that_is_a_method_of_the_object() -> None:
         other.w = flow.full(2, 10.0)
         assert other.call(flow.ones(2)).tolist() == [11, 11]
         assert other.call is other.of_another_name
+
+
+def test_methods_of_classes_are_pickled() -> None:
+    for kind in (OfAClass, DerivedOfAClass):
+        made = pickle.loads(pickle.dumps([kind.scaled]))[0]
+        assert made(flow.ones(2)).tolist() == [kind.w] * 2
+        assert made == kind.scaled
+    assert pickle.loads(pickle.dumps(HiddenOfAClass.base))(flow.ones(2)).tolist() == [3, 3]
 
 
 def test_a_deep_copy_does_not_keep_its_original() -> None:
