@@ -45,6 +45,8 @@ _MOST_VISITS = 10_000  # of items, and of what they refer to, at each call
 _CONTAINERS = (list, tuple, deque, dict)
 _VARIABLES = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_CLOSURE")
 _ADDS = ("append", "appendleft", "extend", "insert", "add", "update")
+_TAKE_ANY_NAME = {"vars", "__dict__", "__getattribute__", "attrgetter", "asdict", "astuple"}
+_LOADS = ("LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK", "LOAD_DEREF", "LOAD_GLOBAL")
 _ALL_ARE_READ = (Call, MethodType, partial, KnownCalls, property)
 _STRUCTURE = ("__class__", "__wrapped__")
 
@@ -85,6 +87,37 @@ def names_read_in(code: CodeType) -> Names:
 def _only_adds(instruction: dis.Instruction) -> bool:
     """Tell whether a container is loaded to add to it: ``log.append(x)``, which a trace does."""
     return instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and instruction.argval in _ADDS
+
+
+@lru_cache(maxsize=1024)
+def takes_any_name(code: CodeType) -> bool:
+    """Tell whether a function may get at attributes whose names do not stand in its code."""
+    if not _TAKE_ANY_NAME.isdisjoint(code.co_names):
+        return True
+    if "getattr" in code.co_names:
+        found = [x for x in dis.get_instructions(code) if x.opname not in ("PUSH_NULL", "PRECALL")]
+        uses = [k for k, x in enumerate(found) if x.argval == "getattr"]
+        if not all(_takes_constant_name(found[k + 1 :]) for k in uses):
+            return True
+    return any(takes_any_name(x) for x in code.co_consts if isinstance(x, CodeType))
+
+
+def _takes_constant_name(after: list[dis.Instruction]) -> bool:
+    """Tell whether code after a load of getattr is that of ``(x.y, "name")``, maybe with a default.
+
+    No more than that: of other code, this does not tell what the arguments are.
+    """
+    end = next((k for k, x in enumerate(after) if x.opname == "CALL"), 0)
+    if end < 2 or after[end].argval not in (2, 3):
+        return False
+    *loads, name = after[: end - (after[end].argval == 3)]
+    default = after[end - 1].opname
+    return (
+        (default == "LOAD_CONST" or default in _LOADS)
+        and (name.opname == "LOAD_CONST" and isinstance(name.argval, str))
+        and bool(loads and loads[0].opname in _LOADS)
+        and all(x.opname == "LOAD_ATTR" for x in loads[1:])
+    )
 
 
 def places(call: Call, known: set[int]) -> list[Watch]:

@@ -15,7 +15,7 @@ from typing import Any
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.graph.arguments.sharing import sharing_with
-from oneflow_lite.graph.jit.reading import is_place, place_of, places
+from oneflow_lite.graph.jit.reading import is_place, place_of, places, takes_any_name
 from oneflow_lite.graph.jit.steps import (
     Call,
     Members,
@@ -34,15 +34,6 @@ from oneflow_lite.graph.trees import MAPPINGS, has_fields
 _MOST_OBJECTS = 20_000
 _MOST_NAMED = 2_000  # of them behind modules and classes, which may lead far into other libraries
 _STRUCTURE = {"function", "args", "kwargs", "func", "keywords", "fget"}  # and special names
-_TAKES_ANY_NAME = {
-    "getattr",
-    "vars",
-    "__dict__",
-    "__getattribute__",
-    "attrgetter",
-    "asdict",
-    "astuple",
-}
 
 
 def watches(
@@ -151,9 +142,8 @@ class _Walk:
 
     def _note_names(self, x: Any) -> None:
         if is_a(x, FunctionType):
-            names = names_in(x.__code__)
-            self._names |= names
-            takes_any = bool(names & _TAKES_ANY_NAME) and not is_of_a_library(x.__module__)
+            self._names |= names_in(x.__code__)
+            takes_any = not is_of_a_library(x.__module__) and takes_any_name(x.__code__)
         else:
             takes_any = x is getattr or x is vars or is_a(x, attrgetter)
         self._takes_any_name |= takes_any

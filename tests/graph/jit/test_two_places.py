@@ -161,7 +161,12 @@ def _model(value: float) -> Any:
 def test_what_no_code_reads_may_change() -> None:
     model, other = _model(1), _model(2)
     trainer = SimpleNamespace(model=model, history={}, pool=[model, other], hooks=[])
-    run = flow.jit(lambda x: trainer.model.w * x)
+
+    def step(x: Any, rate: Any = 1.0) -> Any:
+        held = getattr(trainer, "model"), getattr(trainer.model, "b", None)  # noqa: B009
+        return held[0].w * x * getattr(trainer.model, "rate", rate)
+
+    run = flow.jit(step)
     for k in range(4):
         trainer.history = {k: model}
         trainer.pool.reverse()
@@ -179,9 +184,19 @@ def test_a_list_of_which_only_the_second_name_is_read() -> None:
     assert run(full(1)).tolist() == [10] * 3
 
 
+def itself(x: Any, _: str) -> Any:
+    return x
+
+
+def call(function: Callable[..., Any], *args: Any) -> Any:
+    return function(*args)
+
+
 NUMBERED = ["layer0", "layer1"]
 READERS: dict[str, Callable[[Any], list[Any]]] = {
     "getattr": lambda model: [getattr(model, f"layer{i}") for i in range(2)],
+    "of a call": lambda model: [getattr(itself(model, "w"), name) for name in NUMBERED],
+    "of calls": lambda model: [call(getattr, model, name) for name in NUMBERED],
     "vars": lambda model: list(vars(model).values()),
     "__dict__": lambda model: list(model.__dict__.values()),
     "attrgetter": lambda model: [operator.attrgetter(name)(model) for name in NUMBERED],
