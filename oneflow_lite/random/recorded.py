@@ -60,22 +60,34 @@ class Recorded:
         if self._notes() is not None:
             _C.refuse_while_recording(op, None)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy, or a pickled one, goes on from: draws that were called count."""
+    def __getstate__(self) -> Any:
+        """Return what a copy, or a pickled one, goes on from: draws that were called count.
+
+        The stream is a snapshot; a user's attributes, slots too, are themselves, as for any object.
+        Two generators over one of NumPy's bit generators each have a snapshot of it, so that their
+        copies share no stream.
+        """
         self._refuse("copy of a generator")
         with self._lock:
-            state = {name: x for name, x in vars(self).items() if name not in _OF_THE_OBJECT}
-            if "_source" not in state:
-                return copy.deepcopy(state)
-            state["_source"] = numpys = self._source[0]  # without its bits
-            with numpys.bit_generator.lock:  # which the native paths hold while they draw
-                return copy.deepcopy(state)
+            state: Any = object.__getstate__(self)
+            plain, *slots = state if isinstance(state, tuple) else (state,)
+            kept = {name: x for name, x in plain.items() if name not in _OF_THE_OBJECT}
+            if "_seeds" in kept:
+                kept["_seeds"] = copy.deepcopy(kept["_seeds"])
+            if "_source" in kept:
+                numpys = self._source[0]
+                with numpys.bit_generator.lock:  # which the native paths hold while they draw
+                    kept["_source"] = copy.deepcopy(numpys)  # without its bits
+        return (kept, *slots) if slots else kept
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Any) -> None:
         Recorded.__init__(self)
-        vars(self).update(state)
-        if "_source" in state:
-            self._source = numpys_source(state["_source"])
+        plain, slots = state if isinstance(state, tuple) else (state, {})
+        vars(self).update(plain)
+        if "_source" in plain:
+            self._source = numpys_source(plain["_source"])
+        for name, x in slots.items():
+            setattr(self, name, x)
 
 
 def numpys_source(numpys: np.random.Generator) -> tuple[np.random.Generator, Any]:

@@ -38,6 +38,18 @@ class Named(flow.random.Generator):
         self.name = name
 
 
+class Slotted(flow.random.Generator):
+    """One whose attribute is no member of its dict."""
+
+    __slots__ = ("name",)
+
+
+class Owner:
+    """What has a generator that has it."""
+
+    rng: Any
+
+
 def drawn(rng: Any) -> list[np.ndarray]:
     return [rng.normal(size=5).numpy(), rng.integers(9, size=3).numpy(), rng.random(7).numpy()]
 
@@ -89,6 +101,40 @@ def test_attributes_of_a_derived_class_are_kept() -> None:
     back = copy.deepcopy(Named("noise", 5))
     assert (type(back), back.name) == (Named, "noise")
     same(np.random.default_rng(5).random(3), back.random(3))
+
+
+@pytest.mark.parametrize("how", COPIED)
+def test_slots_of_a_derived_class_are_kept(how: str) -> None:
+    rng = Slotted(5)
+    rng.name, rng.other = "noise", 3  # type: ignore[attr-defined]
+    back = COPIED[how](rng)
+    assert (type(back), back.name, back.other) == (Slotted, "noise", 3)
+    same(np.random.default_rng(5).random(3), back.random(3))
+
+
+@pytest.mark.parametrize("how", COPIED)
+@pytest.mark.parametrize("kind", [Named, flow.random.Philox])
+def test_what_leads_back_to_a_generator_is_copied(kind: Any, how: str) -> None:
+    rng: Any = kind("noise", 5) if kind is Named else kind(5)
+    rng.me, rng.owner = rng, Owner()
+    rng.owner.rng = rng
+    back = COPIED[how](rng)
+    assert back is not rng
+    one = rng if how == "copy" else back  # which shares the attributes
+    assert back.me is one
+    assert back.owner.rng is one
+    same(rng.random(3).numpy(), back.random(3))
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_attributes_keep_their_identity(name: str) -> None:
+    rng, held = MADE[name](), flow.ones(3)
+    rng.held = held
+    assert copy.copy(rng).held is held
+    for how in (copy.deepcopy, COPIED["pickle 5"]):
+        one, other = how((rng, held))
+        assert one.held is other
+        assert other is not held
 
 
 def test_functions_of_the_module_are_pickled_by_name() -> None:
