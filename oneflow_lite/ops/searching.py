@@ -10,7 +10,7 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import bool as bool_dtype, int64, isdtype
 from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.manipulation.shapes import ravel
-from oneflow_lite.ops.masking import store
+from oneflow_lite.ops.masking import required_target, store
 from oneflow_lite.ops.operands import is_kept, is_number_along, on_one_device, promoted
 from oneflow_lite.ops.statistics import reduction
 from oneflow_lite.ops.table import exported
@@ -29,12 +29,14 @@ def argmax(
     axis : int, optional
         The axis that goes; None: the index is into the flattened tensor.
     out : Tensor or array, optional
-        Where the result goes; an array waits for it.
+        Where the result goes, of a dtype whose values int64 has; an array waits for it.
     keepdims : bool
         Keep the axis, with size 1.
 
     Raises
     ------
+    TypeError
+        For ``out`` of another dtype.
     ValueError
         For no elements.
 
@@ -65,8 +67,10 @@ def _arg_reduce(
 ) -> Tensor:
     given, kept = asarray(x), is_kept(op, keepdims)
     along = None if is_number_along(given, axis) else axis
+    if out is not None and not np.can_cast(required_target(op, out).dtype, int64, "safe"):
+        raise TypeError(f"[{op}] expected out of bool or of integers in int64, got {out.dtype}")
     found = _C.arg_reduce(given, along, kept, minimum)
-    return found if out is None else store(op, out, found)
+    return found if out is None else store(op, out, found, "unsafe")
 
 
 @overload

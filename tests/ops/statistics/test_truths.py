@@ -199,6 +199,26 @@ def test_the_place_goes_to_out(name: str, device: flow.Device) -> None:
         getattr(flow, name)(t, 0, True)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_the_place_goes_to_the_dtypes_of_numpy(name: str, dtype: str, device: flow.Device) -> None:
+    x = np.array([[3.0, 7.0, 5.0], [9.0, 1.0, 2.0]])
+    t = flow.tensor(x, device=device)
+    wanted, array = np.zeros(3, dtype), np.zeros(3, dtype)
+    out = flow.zeros(3, dtype=dtype, device=device)
+    try:
+        getattr(np, name)(x, 0, wanted)
+    except TypeError:
+        for target in (out, array):
+            with pytest.raises(TypeError, match=rf"\[{name}\] expected out of bool or of integers"):
+                getattr(flow, name)(t, 0, target)
+        return
+    assert getattr(flow, name)(t, 0, out) is out
+    assert getattr(flow, name)(t, 0, array) is array
+    same(wanted, out)
+    assert (array == wanted).all()
+
+
 KEEPS = (
     "sum",
     "max",
