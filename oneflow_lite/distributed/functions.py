@@ -51,8 +51,16 @@ def call(function: Any, args: tuple[Any, ...], names: dict[str, Any]) -> Any:
             "the same on all"
         )
     if name in RULES:
-        return RULES[name](*args, **names)
+        refuse_out(name, names.get("out"))
+        given = {key: x for key, x in names.items() if key != "out"}
+        return RULES[name](*args, **given)
     return on_whole(name, function, args, names)
+
+
+def refuse_out(name: str, out: Any) -> None:
+    """Results of many ranks go nowhere but into a new tensor."""
+    if out is not None:
+        raise TypeError(f"[{name}] out: not for a GlobalTensor; y[...] = flow.{name}(...)")
 
 
 def on_whole(

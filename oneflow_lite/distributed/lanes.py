@@ -11,6 +11,7 @@ from oneflow_lite.distributed.borders import concat
 from oneflow_lite.distributed.creation import created, like
 from oneflow_lite.distributed.functions import (
     global_tensors,
+    refuse_out,
     require_one_placement,
     require_together,
     rule,
@@ -271,14 +272,20 @@ def _position(name: str, x: GlobalTensor, axis: int | None, keepdims: bool) -> G
 
 
 @rule("argmax")
-def argmax(x: GlobalTensor, /, axis: int | None = None, *, keepdims: bool = False) -> GlobalTensor:
+def argmax(
+    x: GlobalTensor, /, axis: int | None = None, out: Any = None, *, keepdims: bool = False
+) -> GlobalTensor:
     """Return where the first largest element along an axis is; NaN is the largest."""
+    refuse_out("argmax", out)
     return _position("argmax", x, axis, keepdims)
 
 
 @rule("argmin")
-def argmin(x: GlobalTensor, /, axis: int | None = None, *, keepdims: bool = False) -> GlobalTensor:
+def argmin(
+    x: GlobalTensor, /, axis: int | None = None, out: Any = None, *, keepdims: bool = False
+) -> GlobalTensor:
     """Return where the first smallest element along an axis is; NaN is the smallest."""
+    refuse_out("argmin", out)
     return _position("argmin", x, axis, keepdims)
 
 
