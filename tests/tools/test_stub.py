@@ -13,7 +13,8 @@ from tests.support import ROOT
 STUB = ast.parse((ROOT / "oneflow_lite/_C.pyi").read_text(encoding="utf-8"))
 CLASSES = {node.name: node for node in STUB.body if isinstance(node, ast.ClassDef)}
 KINDS = inspect.Parameter
-OF_ALL = {*dir(object), "__module__", "__weakref__"} - {"__repr__", "__str__", "__eq__", "__ne__"}
+OF_ALL = {*dir(object), "__module__", "__weakref__", "__slotnames__"}  # the last is of pickle's
+OF_ALL -= {"__repr__", "__str__", "__eq__", "__ne__"}
 MATMUL = ("__matmul__", "__rmatmul__")  # functions, whose parameters have other names
 BUFFER = {"__buffer__", "__release_buffer__"}  # seen from Python 3.12 on
 RAISE = {  # they exist to say so, and a checker shall refuse them
