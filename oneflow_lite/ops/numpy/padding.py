@@ -93,26 +93,17 @@ def pad(
     """
     given = asarray(x)
     widths = _widths(pad_width, given.ndim)
-    numbers = {
-        "end_values": end_values,
-        "stat_length": stat_length,
-        "reflect_type": reflect_type,
-        "constant_values": None if _is_default(constant_values) else constant_values,
-    }
-    _check_mode(mode, numbers)
+    own = _own_argument(mode, constant_values, end_values, stat_length, reflect_type)
     if mode == "constant":
         return _pad_constant(given, widths.tolist(), _constants(constant_values, given))
     if mode == "empty":
         return _padded(given, widths.tolist())[0]
     if mode in _STATISTICS or mode == "linear_ramp" or reflect_type == "odd":
-        return _pad_by_values(given, widths.tolist(), mode, numbers)
+        return _pad_by_values(given, widths.tolist(), mode, own)
     if _is_by_columns(given):  # and so is the result; no axis is padded by what another one has
         return pad(given.T, widths[::-1].tolist(), mode).T
-    given = _by_rows_or_columns(given)
-    for axis, (before, after) in enumerate(widths.tolist()):
-        if before or after:
-            given = _pad_axis(given, axis, (before, after), mode)
-    return given if given is not x else _C.astype(given, given.dtype, True)
+    padded = _pad_by_elements(given, widths.tolist(), mode)
+    return padded if padded is not x else _C.astype(padded, padded.dtype, True)
 
 
 def _is_default(constant: Any) -> bool:
@@ -137,15 +128,22 @@ def _widths(given: Any, ndim: int) -> npt.NDArray[Any]:
     return widths
 
 
-def _check_mode(mode: Any, numbers: dict[str, Any]) -> None:
-    """Each mode has one argument of its own at most."""
+def _own_argument(mode: Any, constant: Any, end: Any, length: Any, kind: Any) -> Any:
+    """The one argument that a mode has, checked; None where it is not given or has none."""
     if callable(mode):
         raise TypeError("[pad] mode: a function would see values; pad with 0, and write what it is")
     if mode not in _ARGUMENTS:
         raise ValueError(f"[pad] unknown mode {mode!r}")
-    for name, value in numbers.items():
+    given = {
+        "end_values": end,
+        "stat_length": length,
+        "reflect_type": kind,
+        "constant_values": None if _is_default(constant) else constant,
+    }
+    for name, value in given.items():
         if value is not None and name != _ARGUMENTS[mode]:
             raise ValueError(f"[pad] {name} is not an argument of the mode {mode!r}")
+    return given.get(_ARGUMENTS[mode])
 
 
 def _padded(x: Tensor, widths: list[list[int]]) -> tuple[Tensor, list[slice]]:
@@ -160,9 +158,7 @@ def _padded(x: Tensor, widths: list[list[int]]) -> tuple[Tensor, list[slice]]:
     return padded, inside
 
 
-def _pad_by_values(
-    x: Tensor, widths: list[list[int]], mode: str, numbers: dict[str, Any]
-) -> Tensor:
+def _pad_by_values(x: Tensor, widths: list[list[int]], mode: str, own: Any) -> Tensor:
     """Axis by axis: later axes are padded by what earlier ones have added, as NumPy's are."""
     padded, inside = _padded(x, widths)
     for axis, (size, width) in enumerate(zip(x.shape, widths, strict=True)):
@@ -173,7 +169,6 @@ def _pad_by_values(
             )
     if has_none(x.shape):
         return padded
-    own = numbers[_ARGUMENTS[mode]]
     lengths = _lengths(own, x.ndim) if mode in _STATISTICS else []
     ends = _ends(own, x.ndim) if mode == "linear_ramp" else []
     for axis, width in enumerate(widths):
@@ -342,6 +337,15 @@ def _constants(value: Any, x: Tensor) -> list[list[Any]]:
 def _is_short(values: npt.NDArray[Any]) -> bool:
     """One number or a pair, which NumPy leaves its dtype."""
     return values.ndim < 3 and (values.size == 1 or (values.size == 2 and values.shape != (2, 1)))
+
+
+def _pad_by_elements(x: Tensor, widths: list[list[int]], mode: Any) -> Tensor:
+    """Axis by axis, of elements of x; x itself where there is nothing to add."""
+    padded = _by_rows_or_columns(x)
+    for axis, (before, after) in enumerate(widths):
+        if before or after:
+            padded = _pad_axis(padded, axis, (before, after), mode)
+    return padded
 
 
 def _pad_axis(x: Tensor, axis: int, width: tuple[int, int], mode: Any) -> Tensor:
