@@ -170,8 +170,12 @@ def _pad_by_values(x: Tensor, widths: list[list[int]], mode: str, own: Any) -> T
     if has_none(x.shape):
         return padded
     lengths = _lengths(own, x.ndim) if mode in _STATISTICS else []
+    if mode in ("maximum", "minimum") and builtins.any(0 in pair for pair in lengths):
+        raise ValueError("[pad] stat_length of 0 yields no value for padding")
     ends = _ends(own, x.ndim) if mode == "linear_ramp" else []
     for axis, width in enumerate(widths):
+        if not builtins.any(width):  # whose extent may be unknown
+            continue
         region = padded[(*(slice(None),) * (axis + 1), *inside[axis + 1 :], ...)]
         if mode in _STATISTICS:
             sides = _statistics(region, axis, width, lengths[axis], mode)
@@ -218,8 +222,6 @@ def _statistics(
     """What stands on each side: of the elements between the two."""
     whole = slice(width[0], -width[1] if width[1] else None)
     of_axis = region[_along(axis, whole)]
-    if 0 in lengths and mode in ("maximum", "minimum"):
-        raise ValueError("[pad] stat_length of 0 yields no value for padding")
     sides: list[Tensor | None] = []
     for k, length in enumerate(lengths):
         if width[k] == 0:

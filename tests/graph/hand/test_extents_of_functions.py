@@ -22,6 +22,13 @@ MADE: dict[str, tuple[Callable[[Any], Any], int]] = {
     "pad, reflect": (lambda x: flow.pad(x, ((2, 1), (1, 2)), mode="reflect"), 3),
     "pad, symmetric": (lambda x: flow.pad(x, ((1, 2), (0, 0)), mode="symmetric"), 2),
     "pad, wrap": (lambda x: flow.pad(x, ((2, 0), (3, 1)), mode="wrap"), 2),
+    **{
+        f"pad, {mode} and odd": (
+            lambda x, mode=mode: flow.pad(x, ((0, 0), (1, 3)), mode=mode, reflect_type="odd"),
+            0,
+        )
+        for mode in ("reflect", "symmetric")
+    },
     "take_along_axis": (
         lambda x: flow.take_along_axis(x, flow.argsort(x, axis=0), axis=0),
         0,
