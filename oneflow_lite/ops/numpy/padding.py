@@ -15,6 +15,7 @@ from oneflow_lite.dtypes import result_type
 from oneflow_lite.ops.creation.data import asarray, ascontiguousarray, empty
 from oneflow_lite.ops.creation.ranges import arange
 from oneflow_lite.ops.elementwise import floor, rint
+from oneflow_lite.ops.indexing import take
 from oneflow_lite.ops.manipulation.joining import _by_rows_or_columns, _is_by_columns, concat
 from oneflow_lite.ops.manipulation.rearranging import flip
 from oneflow_lite.ops.numpy.quantiles import median
@@ -34,6 +35,7 @@ _STATISTICS: dict[str, Callable[..., Tensor]] = {
     "mean": mean,
     "median": median,
 }
+_MOST_TURNS = 32  # of the step from element to element, up to which slices are joined
 # The one argument that a mode has.
 _ARGUMENTS = {
     "constant": "constant_values",
@@ -361,7 +363,10 @@ def _pad_axis(x: Tensor, axis: int, width: tuple[int, int], mode: Any) -> Tensor
     except ValueError as error:
         raise ValueError(f"[pad] {error} (shape {x.shape}, axis {axis})") from None
     steps = np.diff(positions)
-    changes = (np.flatnonzero(np.diff(steps)) + 1).tolist()
+    turns = np.flatnonzero(np.diff(steps)) + 1
+    if len(turns) > _MOST_TURNS:  # all of x again and again, so the extent is that of x
+        return ascontiguousarray(take(x, positions, axis))
+    changes = turns.tolist()
     pieces, start = [], 0
     while start < len(positions):
         step = int(steps[start]) if start < len(steps) else 0

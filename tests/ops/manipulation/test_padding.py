@@ -138,3 +138,28 @@ def test_padding_is_recorded() -> None:
         for given in rows:
             program = flow.jit(lambda t, mode=mode, given=given: flow.pad(t, 2, mode, **given))
             same(np.pad(x.numpy(), 2, mode, **given), program(x))  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("mode", ["wrap", "reflect", "symmetric"])
+def test_pads_much_wider_than_the_tensor(mode: Any, device: flow.Device) -> None:
+    for shape in ((3,), (2, 3), (1, 2, 5)):
+        for dtype in ("bool", "int16", "float32", "complex128"):
+            x = values(shape, dtype, 3)
+            t = flow.tensor(x, device=device)
+            for width in (40, (0, 100), (101, 3)):
+                check(x, t, width, mode, {})
+                check(x.T, t.T, width, mode, {})
+                check(x[..., ::-1], t[..., ::-1], width, mode, {})
+    x = values((3,), "float32", 3)
+    t = flow.tensor(x, device=device)
+    with flow.flags(implicit_sync="error"):
+        seen = flow.pad(t, 10_000, mode)
+    same(np.pad(x, 10_000, mode), seen)
+    program = flow.jit(lambda t: flow.pad(t, 10_000, mode))
+    same(np.pad(x, 10_000, mode), program(t))
+
+
+@pytest.mark.parametrize("mode", ["wrap", "reflect", "symmetric"])
+def test_a_wide_pad_is_few_operations(mode: Any) -> None:
+    program = flow.graph.trace(lambda t: flow.pad(t, 10_000, mode), flow.ones(3)).program
+    assert len(program.main.ops) < 10
