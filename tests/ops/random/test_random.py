@@ -437,9 +437,7 @@ def test_what_is_read_only_is_not_shuffled() -> None:
 def test_the_names_are_the_methods_of_the_default_generator() -> None:
     default = module._DEFAULT
     methods = {
-        name
-        for name, value in vars(module).items()
-        if getattr(value, "__self__", None) is default
+        name for name, value in vars(module).items() if getattr(value, "__self__", None) is default
     }
     assert set(module.__all__) == methods
     draws = {name for name in vars(generator.Distributions) if not name.startswith("_")}
