@@ -90,12 +90,27 @@ def _only_adds(instruction: dis.Instruction) -> bool:
 
 
 @lru_cache(maxsize=1024)
+def names_taken_in(code: CodeType) -> frozenset[str]:
+    """Return the names and texts in a function's code but for those that it only sets."""
+    names = {
+        x.argval
+        for x in dis.get_instructions(code)
+        if isinstance(x.argval, str) and not x.opname.startswith(("STORE_", "DELETE_", "LOAD_FAST"))
+    }
+    return frozenset(names).union(
+        *(names_taken_in(x) for x in code.co_consts if isinstance(x, CodeType))
+    )
+
+
+@lru_cache(maxsize=1024)
 def takes_any_name(code: CodeType) -> bool:
     """Tell whether a function may get at attributes whose names do not stand in its code."""
     if not _TAKE_ANY_NAME.isdisjoint(code.co_names):
         return True
+    found = [x for x in dis.get_instructions(code) if x.opname not in ("PUSH_NULL", "PRECALL")]
+    if any(x.opname == "MATCH_CLASS" for x in found):
+        return True
     if "getattr" in code.co_names:
-        found = [x for x in dis.get_instructions(code) if x.opname not in ("PUSH_NULL", "PRECALL")]
         uses = [k for k, x in enumerate(found) if x.argval == "getattr"]
         if not all(_takes_constant_name(found[k + 1 :]) for k in uses):
             return True

@@ -15,7 +15,13 @@ from typing import Any
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.graph.arguments.sharing import sharing_with
-from oneflow_lite.graph.jit.reading import is_place, place_of, places, takes_any_name
+from oneflow_lite.graph.jit.reading import (
+    is_place,
+    names_taken_in,
+    place_of,
+    places,
+    takes_any_name,
+)
 from oneflow_lite.graph.jit.steps import (
     Call,
     Members,
@@ -118,6 +124,7 @@ class _Walk:
         self._places: set[Any] = set()  # that steps lead to
         self._holders: dict[Known, list[tuple[Known, Step]]] = {}  # of each object
         self._names: set[str] = set()  # in the code of all functions so far
+        self._taken: set[str] = set()  # those that are not only set
         self._takes_any_name = False  # that code makes names of attributes, maybe
 
     def found(self) -> Iterator[_Way]:
@@ -143,6 +150,7 @@ class _Walk:
     def _note_names(self, x: Any) -> None:
         if is_a(x, FunctionType):
             self._names |= names_in(x.__code__)
+            self._taken |= names_taken_in(x.__code__)
             takes_any = not is_of_a_library(x.__module__) and takes_any_name(x.__code__)
         else:
             takes_any = x is getattr or x is vars or is_a(x, attrgetter)
@@ -197,7 +205,7 @@ class _Walk:
         return _reached([self._ways[0].known()], lambda x: held.get(x, ()))
 
     def _is_named(self, step: Step) -> bool:
-        if step.kind != "attribute" or self._takes_any_name or step.key in self._names:
+        if step.kind != "attribute" or self._takes_any_name or step.key in self._taken:
             return True
         return step.key in _STRUCTURE or (step.key.startswith("__") and step.key.endswith("__"))
 

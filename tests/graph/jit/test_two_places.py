@@ -175,6 +175,43 @@ def test_what_no_code_reads_may_change() -> None:
     assert run.report()["traces"] == 1
 
 
+def test_what_no_code_but_init_sets_may_change() -> None:
+    class Trainer:
+        def __init__(self) -> None:
+            self.model = _model(1)
+            self.history: Any = {}
+
+        @flow.jit
+        def step(self, x: Any) -> Any:
+            return self.model.w * x
+
+    trainer = Trainer()
+    for k in range(4):
+        trainer.history = {k: trainer.model}
+        assert trainer.step(full(3)).tolist() == [3] * 3
+    assert trainer.step.report()["traces"] == 1
+
+
+def test_an_object_in_two_places_that_a_pattern_reads() -> None:
+    class Pair:
+        __match_args__ = ("a", "b")
+
+        def __init__(self) -> None:
+            self.a = self.b = _model(2)
+
+    pair = Pair()
+
+    def product(x: Any) -> Any:
+        match pair:
+            case Pair(a, b):
+                return x * a.w * b.w
+
+    run = flow.jit(product)
+    assert run(full(1)).tolist() == [4] * 3
+    pair.b = _model(5)
+    assert run(full(1)).tolist() == [10] * 3
+
+
 def test_a_list_of_which_only_the_second_name_is_read() -> None:
     layers = [_model(2)] * 2
     model = SimpleNamespace(backup=layers, layers=layers)
