@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "distributed/world/member.h"
 #include "ep/registry.h"
+#include "python/arguments.h"
 #include "python/bind.h"
 #include "python/initialised.h"
 
@@ -52,14 +53,14 @@ Device made_of(const py::object& spec, const py::object& index) {
     fail(ErrorKind::type, "[device] expected ", index.is_none() ? "a string or a device" : "a type",
          ", got ", Py_TYPE(spec.ptr())->tp_name);
   }
-  const auto text = spec.cast<std::string>();
+  const std::string text = utf8(spec.ptr());
   if (index.is_none()) return parse_device(text);
   if (!PyIndex_Check(index.ptr())) {
     fail(ErrorKind::type, "[device] expected an integer as index, got ",
          Py_TYPE(index.ptr())->tp_name);
   }
   const auto number = py::reinterpret_steal<py::object>(checked(PyNumber_Index(index.ptr())));
-  return parse_device(text + ":" + py::str(number).cast<std::string>());
+  return parse_device(text + ":" + std::string(py::str(number)));
 }
 
 /// (spec, index=None), as inspect.signature() has it.
