@@ -181,7 +181,6 @@ def test_indexing_writes_within_a_kind(name: str, device: flow.Device) -> None:
     for source, target in pairs():
         x = flow.tensor(np.array(VALUES).astype(source), device=device)
         y = flow.zeros(() if name == "argmax" else 3, dtype=target, device=device)
-        made = np.dtype("int64") if name == "argmax" else source
 
         def call(x: Any = x, y: Any = y) -> Any:
             if name == "argmax":
@@ -190,12 +189,15 @@ def test_indexing_writes_within_a_kind(name: str, device: flow.Device) -> None:
 
         if name == "compress":
             y = y[:2]
-        if np.can_cast(made, target, "same_kind"):
+        fits = np.can_cast(source, target, "same_kind")
+        if name == "argmax":  # as in NumPy, out is what casts to its indices
+            fits = np.can_cast(target, "int64", "safe")
+        if fits:
             expected = {"take": x, "compress": x[::2], "argmax": np.argmax(x.numpy())}[name]
             assert call(x, y) is y
             assert y.tolist() == np.asarray(expected).astype(target).tolist()
         else:
-            with pytest.raises(TypeError, match="cannot cast"):
+            with pytest.raises(TypeError, match="cannot cast|expected out of bool or"):
                 call(x, y)
 
 
