@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "distributed/world/member.h"
 #include "ep/registry.h"
-#include "python/arguments.h"
 #include "python/bind.h"
 #include "python/initialised.h"
 
@@ -53,7 +52,9 @@ Device made_of(const py::object& spec, const py::object& index) {
     fail(ErrorKind::type, "[device] expected ", index.is_none() ? "a string or a device" : "a type",
          ", got ", Py_TYPE(spec.ptr())->tp_name);
   }
-  const std::string text = utf8(spec.ptr());
+  const char* const characters = PyUnicode_AsUTF8(spec.ptr());
+  if (!characters) throw py::error_already_set();
+  const std::string text = characters;
   if (index.is_none()) return parse_device(text);
   if (!PyIndex_Check(index.ptr())) {
     fail(ErrorKind::type, "[device] expected an integer as index, got ",
