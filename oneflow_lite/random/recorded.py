@@ -48,7 +48,7 @@ class Recorded:
     _source: tuple[np.random.Generator, Any]  # of those that draw NumPy's numbers
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # a draw by NumPy's method may draw often
+        self._lock = threading.RLock()  # guards the stream; a draw may draw again
         self._own = _C.recording_notes()  # of the recording that made it
 
     def _notes(self) -> Any:

@@ -233,7 +233,7 @@ PyObject* diag_path(const Call& call) {
 
 // --- parts of real numbers
 
-/// `x`, if it is column-major: the imaginary parts of real numbers lie by columns then, in NumPy.
+/// `x` if it is column-major. NumPy's imaginary parts of real numbers are column-major then, too.
 const Tensor* columns(const Tensor& x) {
   return !x.contiguous() && reversed_view(x).contiguous() ? &x : nullptr;
 }

@@ -104,7 +104,7 @@ def names_taken_in(code: CodeType) -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def takes_any_name(code: CodeType) -> bool:
-    """Tell whether a function may get at attributes whose names do not stand in its code."""
+    """Tell whether a function may read attributes by names that its code does not contain."""
     if not _TAKE_ANY_NAME.isdisjoint(code.co_names):
         return True
     found = [x for x in dis.get_instructions(code) if x.opname not in ("PUSH_NULL", "PRECALL")]

@@ -221,7 +221,7 @@ def _ends(given: Any, ndim: int) -> list[list[Any]]:
 def _statistics(
     region: Tensor, axis: int, width: Sequence[int], lengths: Sequence[int | None], mode: str
 ) -> list[Tensor | None]:
-    """What stands on each side: of the elements between the two."""
+    """Return what is padded on each side; it is computed from the elements between the two."""
     whole = slice(width[0], -width[1] if width[1] else None)
     of_axis = region[_along(axis, whole)]
     sides: list[Tensor | None] = []
