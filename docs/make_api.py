@@ -237,6 +237,8 @@ def signature(name: str, value: Any, bound: int = 0) -> str:
         return name
     given = inspect.signature(value)
     bare = [p.replace(annotation=inspect.Parameter.empty) for p in given.parameters.values()]
+    if isinstance(value, flow.Op):  # the rest is said once, above the table
+        bare = [p for p in bare if p.kind is not p.KEYWORD_ONLY]
     text = str(given.replace(parameters=bare[bound:], return_annotation=inspect.Signature.empty))
     return name + text.replace("<class 'numpy.int64'>", "int64")
 
@@ -301,11 +303,27 @@ def specials() -> str:
     return f"Special methods: {', '.join(f'`{name}`' for name in names)}."
 
 
+ROWS = """\
+The functions with `out=None` here take `where=`, `dtype=`, `casting=` and `signature=`, too, as
+those of NumPy do; what `where` leaves out of a new result is 0. They have the methods and
+attributes of NumPy's ufuncs: `flow.add.reduce`, `accumulate`, `outer`, `at`, `reduceat`, `nin`,
+`nout`, `nargs` and `identity`."""
+
+
 def api() -> str:
     """Return the text of docs/api.md."""
     lines = [HEADER]
     for title, rows in chapters():
-        lines += [f"## {title}", "", "| name | of | what it does |", "|---|---|---|", *rows, ""]
+        said = [ROWS, ""] if title == "Elementwise" else []
+        lines += [
+            f"## {title}",
+            "",
+            *said,
+            "| name | of | what it does |",
+            "|---|---|---|",
+            *rows,
+            "",
+        ]
     lines += ["## `flow.Tensor`", "", "| name | what it does |", "|---|---|"]
     return "\n".join([*lines, *tensor_members(), "", specials(), ""])
 

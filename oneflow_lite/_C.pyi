@@ -131,26 +131,40 @@ class Tensor:
     def all(
         self, axis: _Axis = None, keepdims: bool = False, *, where: Any = True, out: Any = None
     ) -> Tensor: ...
-    def mean(self, axis: _Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor: ...
+    def mean(
+        self,
+        axis: _Axis = None,
+        dtype: Any = None,
+        keepdims: bool = False,
+        *,
+        where: Any = True,
+        out: Any = None,
+    ) -> Tensor: ...
     def var(
         self,
         axis: _Axis = None,
         dtype: Any = None,
-        *,
-        correction: float | None = None,
+        out: Any = None,
         ddof: float | None = None,
         keepdims: bool = False,
+        *,
+        correction: float | None = None,
+        where: Any = True,
+        mean: Any = None,
     ) -> Tensor: ...
     def std(
         self,
         axis: _Axis = None,
         dtype: Any = None,
-        *,
-        correction: float | None = None,
+        out: Any = None,
         ddof: float | None = None,
         keepdims: bool = False,
+        *,
+        correction: float | None = None,
+        where: Any = True,
+        mean: Any = None,
     ) -> Tensor: ...
-    def ptp(self, axis: _Axis = None, keepdims: bool = False) -> Tensor: ...
+    def ptp(self, axis: _Axis = None, keepdims: bool = False, *, out: Any = None) -> Tensor: ...
     def cumsum(self, axis: SupportsIndex | None = None, dtype: Any = None) -> Tensor: ...
     def cumprod(self, axis: SupportsIndex | None = None, dtype: Any = None) -> Tensor: ...
     def argmax(
@@ -292,27 +306,95 @@ class Tensor:
     __hash__: ClassVar[None]  # type: ignore[assignment]
 
 class Op:
-    """A row of the op table, callable: ``op(x1[, x2[, x3]], /, *, out=None)``. Operands are tensors, NumPy
+    """A row of the op table, callable: ``op(x1[, x2[, x3]], /, out=None, *, where=True,
+    casting='same_kind', order='K', dtype=None, subok=True, signature=None)``. Operands are tensors, NumPy
     arrays, nested lists or Python scalars (weak); without a tensor the default device is used."""
 
     __name__: str
     __doc__: str
     __signature__: Signature
-    def __call__(self, *operands: Any, out: Any = None) -> Tensor: ...
-    def accumulate(self, x: Any, axis: int = 0, dtype: Any = None) -> Tensor: ...
+    nin: int
+    nout: int
+    nargs: int
+    identity: Any
+    def __call__(
+        self,
+        *operands: Any,
+        out: Any = None,
+        where: Any = True,
+        casting: str = "same_kind",
+        order: str = "K",
+        dtype: Any = None,
+        subok: bool = True,
+        signature: Any = None,
+    ) -> Tensor: ...
+    def reduce(
+        self,
+        x: Any,
+        /,
+        axis: _Axis = 0,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: bool = False,
+        initial: Any = ...,
+        where: Any = True,
+    ) -> Tensor: ...
+    def accumulate(
+        self, x: Any, /, axis: SupportsIndex = 0, dtype: Any = None, out: Any = None
+    ) -> Tensor: ...
+    def outer(
+        self,
+        a: Any,
+        b: Any,
+        /,
+        *,
+        out: Any = None,
+        where: Any = True,
+        casting: str = "same_kind",
+        dtype: Any = None,
+    ) -> Tensor: ...
+    def at(self, x: Any, indices: Any, /, *values: Any) -> None: ...
+    def reduceat(
+        self, x: Any, indices: Any, /, axis: SupportsIndex = 0, dtype: Any = None, out: Any = None
+    ) -> Tensor: ...
 
 # What rows of one operand and of two are to type checkers; at run time they are Ops.
 class _UnaryOp(Op):
     @overload  # type: ignore[override]
     def __call__(self, x: GlobalTensor, /) -> GlobalTensor: ...
     @overload
-    def __call__(self, x: Any, /, *, out: Any = None) -> Tensor: ...
+    def __call__(
+        self,
+        x: Any,
+        /,
+        out: Any = None,
+        *,
+        where: Any = True,
+        casting: str = "same_kind",
+        order: str = "K",
+        dtype: Any = None,
+        subok: bool = True,
+        signature: Any = None,
+    ) -> Tensor: ...
 
 class _BinaryOp(Op):
     @overload  # type: ignore[override]
     def __call__(self, x1: GlobalTensor, x2: Any, /) -> GlobalTensor: ...
     @overload
-    def __call__(self, x1: Any, x2: Any, /, *, out: Any = None) -> Tensor: ...
+    def __call__(
+        self,
+        x1: Any,
+        x2: Any,
+        /,
+        out: Any = None,
+        *,
+        where: Any = True,
+        casting: str = "same_kind",
+        order: str = "K",
+        dtype: Any = None,
+        subok: bool = True,
+        signature: Any = None,
+    ) -> Tensor: ...
 
 def register_op(
     name: str, ufunc: np.ufunc, properties: Any, row: str, doc: str, slot: str | None

@@ -111,6 +111,7 @@ from oneflow_lite.ops.searching import *
 from oneflow_lite.ops.sets import *
 from oneflow_lite.ops.sorting import *
 from oneflow_lite.ops.statistics.averages import *
+from oneflow_lite.ops.statistics.nan_reduction import *
 from oneflow_lite.ops.statistics.reduction import *
 from oneflow_lite.ops.statistics.scan import *
 from oneflow_lite.ops.utility import *

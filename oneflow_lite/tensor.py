@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from oneflow_lite import _C, display
-from oneflow_lite._C import Device, Tensor
+from oneflow_lite._C import Device, Op, Tensor
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.dtypes import canonical, kind_of
 from oneflow_lite.inspection import VERSIONS
-from oneflow_lite.interop import dlpack, numpy_functions, pickling
+from oneflow_lite.interop import dlpack, numpy_functions, pickling, row_methods
 from oneflow_lite.ops import data_types, elementwise, indexing, linear_algebra, searching, sorting
 from oneflow_lite.ops.creation.data import tensor
 from oneflow_lite.ops.manipulation import shapes, tiling
@@ -398,5 +398,6 @@ _METHODS |= {
     "__repr__": display.tensor_repr,
     "__str__": display.tensor_repr,
 }
-for _name, _function in _METHODS.items():
-    setattr(Tensor, _name, _function)
+for _type, _methods in ((Tensor, _METHODS), (Op, row_methods.METHODS)):
+    for _name, _function in _methods.items():
+        setattr(_type, _name, _function)

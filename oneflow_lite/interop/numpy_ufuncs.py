@@ -18,11 +18,13 @@ from oneflow_lite._C import Op, Tensor
 from oneflow_lite.device import default_device
 from oneflow_lite.dtypes import canonical, reduced_in, resolve_loop, result_type
 from oneflow_lite.flags import flags
+from oneflow_lite.interop.host_ufuncs import on_host, reduceat, write_at
 from oneflow_lite.ops.creation.data import asarray, full
-from oneflow_lite.ops.masking import selected, store
+from oneflow_lite.ops.masking import required_target, selected, store
 from oneflow_lite.ops.operands import host_array
+from oneflow_lite.ops.statistics.reducing import mask_of
 from oneflow_lite.ops.statistics.scan import accumulate as scan
-from oneflow_lite.ops.table import Row, row_of
+from oneflow_lite.ops.table import ROWS, Row, row_of
 
 __all__: list[str] = []
 
@@ -31,7 +33,7 @@ Function = Callable[..., Any]
 NUMBERS = (bool, int, float, complex)
 _OWN_TYPES = {Tensor, np.ndarray, *NUMBERS}
 
-_NOT_GIVEN = inspect.signature(np.sum).parameters["initial"].default  # NumPy's own marker
+NOT_GIVEN = inspect.signature(np.sum).parameters["initial"].default  # NumPy's own marker
 
 
 def namespace() -> Any:
@@ -58,8 +60,55 @@ def array_ufunc(
     array as ``out`` waits. NumPy's warnings are not
     raised.
     """
+    return _done(self.device, ufunc, method, inputs, out, keywords)
+
+
+def call_row(op: Op, *operands: Any, out: Any = None, **keywords: Any) -> Any:
+    """Call a row of the op table with more than operands and a tensor for the result."""
+    name, nin = op.__name__, op.nin
+    if any(isinstance(x, _C.GlobalTensor) for x in (*operands, *keywords.values())):
+        named = ", ".join(keywords) or "out"
+        raise TypeError(f"[{name}] {named}: not for a GlobalTensor; y[...] = flow.{name}(...)")
+    if len(operands) > nin:
+        if out is not None:
+            raise TypeError(f"[{name}] got out twice, by its place and by its name")
+        operands, out = operands[:nin], operands[nin]
+        if out is not None:
+            required_target(name, out)
+    return call_method(op, "__call__", operands, out, keywords)
+
+
+def call_method(
+    op: Op, method: str, inputs: Sequence[Any], out: Any, keywords: dict[str, Any]
+) -> Any:
+    """Do what a method of a ufunc does, for the function of this package that is its row."""
+    if op.__name__ not in ROWS:
+        raise not_there(f"{op.__name__}.{method}")
+    outs = [x for x in (out if isinstance(out, tuple) else (out,)) if x is not None]
+    for target in outs:
+        required_target(op.__name__, target)
+    if len(outs) > 1:
+        raise ValueError(f"[{op.__name__}] expected out of one entry, got {len(outs)}")
+    home = _C.get_default_device()
+    result = _done(home, ROWS[op.__name__].ufunc, method, inputs, outs, keywords)
+    if result is NotImplemented:
+        kinds = ", ".join({type(x).__name__ for x in inputs if not _is_known(x)})
+        raise TypeError(f"[{op.__name__}] expected tensors, arrays or numbers, got {kinds}")
+    return result
+
+
+def _done(
+    home: Any,
+    ufunc: np.ufunc,
+    method: str,
+    inputs: Sequence[Any],
+    out: Sequence[Any],
+    keywords: dict[str, Any],
+) -> Any:
+    if method == "at":  # indices are no operands, and nothing is made
+        return write_at(ufunc, inputs, out, **keywords)
     given: Any = (*inputs, *out) if out else inputs
-    operands: Sequence[Any] = inputs
+    operands = inputs
     if not _OWN_TYPES.issuperset(map(type, given)):
         if not all(map(_is_known, given)):
             return NotImplemented
@@ -67,7 +116,6 @@ def array_ufunc(
     done = _METHODS.get(method)
     if done is None:
         raise not_there(f"{ufunc.__name__}.{method}")
-    home = self.device
     for x in given:
         if type(x) is Tensor:
             home = x.device
@@ -247,7 +295,7 @@ def reduce(
     axis: Any = 0,
     dtype: Any = None,
     keepdims: bool = False,
-    initial: Any = _NOT_GIVEN,
+    initial: Any = NOT_GIVEN,
     where: Any = True,
 ) -> Any:
     out = outs[0] if outs else None
@@ -262,7 +310,7 @@ def reduce(
     else:
         axes = axis if axis is None or isinstance(axis, Sequence) else (axis,)
     _check_order(row, accumulated, x.ndim if axes is None else len(axes))
-    start: Any = identity if initial is _NOT_GIVEN else initial
+    start: Any = identity if initial is NOT_GIVEN else initial
     if where is not True:
         x = _masked(row, x.astype(accumulated, copy=False), start, where)
     result = _C.reduce(row.op, x, axes, accumulated, start, bool(keepdims))
@@ -307,7 +355,8 @@ def _masked(row: Row, x: Tensor, start: Any, where: Any) -> Tensor:
     neutral = start if row.properties.extremum else _identity(row.ufunc, x.dtype)
     if neutral is None:
         raise not_there(name)
-    return selected(where, x, full((), neutral, x.dtype, device=x.device))
+    mask = mask_of(name, where, x)
+    return selected(mask, x, full((), neutral, x.dtype, device=x.device))
 
 
 def accumulate(
@@ -319,17 +368,41 @@ def accumulate(
     dtype: Any = None,
 ) -> Any:
     row = row_of(ufunc)
-    if row is None or not row.properties.associative:
+    if row is None:
         raise not_there(f"{ufunc.__name__}.accumulate")
     out, x = outs[0] if outs else None, asarray(inputs[0])
-    if dtype is None and out is not None:
-        dtype = reduced_in(ufunc, x.dtype, out.dtype)
-    return store(f"{ufunc.__name__}.accumulate", out, scan(row.op, x, axis, dtype), "unsafe")
+    name = f"{ufunc.__name__}.accumulate"
+    if ufunc.nin != 2:
+        raise ValueError(f"[{name}] expected a binary operation")
+    if dtype is None and not (out is None and row.properties.associative):
+        dtype = _accumulated_in(ufunc, x, out)
+    if dtype is not None:
+        dtype = canonical(dtype, name)
+    if x.ndim and row.properties.checks_exponent and dtype.kind in "iu":
+
+        def powers(given: Any, target: Any) -> None:
+            ufunc.accumulate(given, axis, target.dtype, target)
+
+        return store(name, out, on_host(name, powers, [x], x.shape, dtype), "unsafe")
+    return store(name, out, scan(row.op, x, axis, dtype), "unsafe")
+
+
+def _accumulated_in(ufunc: np.ufunc, x: Tensor, out: Any) -> Any:
+    name = f"{ufunc.__name__}.accumulate"
+    try:
+        dtype = reduced_in(ufunc, x.dtype, None if out is None else out.dtype)
+    except TypeError as error:
+        raise TypeError(f"[{name}] {error}") from None
+    if dtype is None:
+        raise not_there(name)
+    return dtype
 
 
 def _outer(
     ufunc: np.ufunc, inputs: Sequence[Any], outs: Sequence[Any] = (), **keywords: Any
 ) -> Any:
+    if ufunc.nin != 2:
+        raise ValueError(f"[{ufunc.__name__}.outer] expected a binary operation")
     a, b = (x if isinstance(x, Tensor) else host_array(x, "outer") for x in inputs)
     column = a.reshape(a.shape + (1,) * b.ndim) if b.ndim else a
     return _call(ufunc, [column, b], outs, **keywords)
@@ -340,4 +413,5 @@ _METHODS: dict[str, Function] = {
     "reduce": reduce,
     "accumulate": accumulate,
     "outer": _outer,
+    "reduceat": reduceat,
 }

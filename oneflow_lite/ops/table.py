@@ -192,7 +192,10 @@ def exported(namespace: Mapping[str, Any]) -> list[str]:
         name
         for name, value in namespace.items()
         if not name.startswith("_")
-        and (isinstance(value, Op) or getattr(value, "__module__", "") == namespace["__name__"])
+        and (
+            getattr(value, "__module__", "") == namespace["__name__"]
+            or (isinstance(value, Op) and value.__name__ in ROWS)
+        )
     ]
 
 
@@ -204,8 +207,13 @@ def _signature(ufunc: np.ufunc) -> Signature:
     """What ``inspect`` says of a row's function."""
     names = _operand_names(ufunc)
     operands = [Parameter(name, Parameter.POSITIONAL_ONLY, annotation=Any) for name in names]
-    out = Parameter("out", Parameter.KEYWORD_ONLY, default=None, annotation=Any)
-    return Signature([*operands, out], return_annotation=Tensor)
+    out = Parameter("out", Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=Any)
+    others = {"where": True, "casting": "same_kind", "order": "K", "dtype": None}
+    named = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Any)
+        for name, default in others.items()
+    ]
+    return Signature([*operands, out, *named], return_annotation=Tensor)
 
 
 def _docstring(name: str, ufunc: np.ufunc, summary: str, example: Samples | None) -> str:
@@ -217,7 +225,7 @@ def _docstring(name: str, ufunc: np.ufunc, summary: str, example: Samples | None
     names = _operand_names(ufunc)
     call = ", ".join(f"flow.tensor({sample})" for sample in samples)
     result = ufunc(*(np.asarray(sample) for sample in samples))
-    return f"""{name}({", ".join(names)}, /, *, out=None)
+    return f"""{name}({", ".join(names)}, /, out=None, *, where=True, dtype=None, ...)
 
 {summary}
 
@@ -227,6 +235,8 @@ Parameters
     Operands, broadcast against each other; Python scalars take the dtype of the others.
 out : Tensor or array, optional
     Where the result goes; an array waits for it.
+where, casting, dtype
+    As for the functions of NumPy. What a mask leaves out of a new result is 0.
 
 Returns
 -------

@@ -252,11 +252,9 @@ def test_other_methods_of_ufuncs(device: flow.Device) -> None:
         agree(lambda a: np.add.accumulate(a, axis=1), device, x)
         agree(lambda a: np.cumsum(a), device, x)
         agree(lambda a: np.cumsum(a, axis=1, dtype="float32"), device, x)
+    agree(lambda a: np.add.reduceat(a, [0, 1], axis=1), device, x)
     t = flow.tensor(x, device=device)
     for call, name in (
-        (lambda: np.add.at(t, 0, 1), "add.at"),
-        (lambda: np.add.reduceat(t, [0]), "add.reduceat"),
-        (lambda: np.logaddexp.accumulate(t), "logaddexp.accumulate"),
         (lambda: np.frexp(t), "frexp"),
         (lambda: np.power.reduce(t), "power.reduce"),
     ):
@@ -392,7 +390,6 @@ def test_what_the_package_has_is_found_by_its_name(name: str, device: flow.Devic
 def test_arguments_that_are_not_there() -> None:
     t = flow.ones((2, 2))
     for call, words in (
-        (lambda: np.mean(t, where=t > 1), r"\[numpy.mean\] where"),
         (lambda: np.zeros_like(t, order="F"), r"\[numpy.zeros_like\] order"),
         (lambda: np.transpose(t, nothing=1), "nothing"),
         (lambda: np.unwrap(t), r"\[numpy.unwrap\] no implementation found"),
@@ -414,6 +411,7 @@ def test_out_of_functions(device: flow.Device) -> None:
     assert array.tolist() == [1, 4]
     with pytest.raises(TypeError, match="cannot cast float64 to int64"):
         np.std(t, axis=1, out=np.zeros(2, int))
+    assert np.mean(t, where=t > 1).item() == 3.5
 
 
 def test_copyto(device: flow.Device) -> None:

@@ -63,6 +63,11 @@ def test_parameters_of_the_same_name_are_keywords() -> None:
 # Where NumPy has ``out``, reductions have ``keepdims``: an output there is a TypeError.
 REDUCTIONS = ["amax", "amin", "max", "min", "prod", "sum"]
 MOVED = {name: {"out", "keepdims", "initial", "where"} for name in REDUCTIONS}
+MOVED |= {
+    name: {"out", "keepdims", "initial", "where"}
+    for name in ("nansum", "nanprod", "nanmax", "nanmin")
+}
+MOVED |= {name: {"out", "keepdims"} for name in ("mean", "nanmean", "ptp")}
 MOVED |= {"all": {"out", "keepdims"}, "any": {"out", "keepdims"}, "load": {"mmap_mode"}}
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 

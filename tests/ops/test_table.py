@@ -10,7 +10,7 @@ import pytest
 
 import oneflow_lite as flow
 from oneflow_lite import _C
-from oneflow_lite.ops.statistics import reduction
+from oneflow_lite.ops.statistics import reducing
 from oneflow_lite.ops.table import REDUCTIONS, ROWS, Effect, Pattern, Properties, Row
 from tests.support import ROOT
 from tests.support.oracle import same, values
@@ -54,7 +54,7 @@ def test_native_core_knows_the_properties(name: str) -> None:
 def test_reductions_have_the_properties_of_their_rows() -> None:
     own = {"pattern": Pattern.REDUCTION, "reads": 1, "reuses": 0}
     for name, row in REDUCTIONS.items():
-        seen = _C.properties_of(getattr(reduction, f"_{name.upper()}"))
+        seen = _C.properties_of(getattr(reducing, name.upper()))
         assert seen == _C.properties_of(row.op) | own
 
 

@@ -172,67 +172,81 @@ ops::ElementFn element_of(const ops::OpDef& op, const ops::Resolution& resolutio
   return is_one && op.loops.element ? op.loops.element(in[0]) : nullptr;
 }
 
-/// The target that a call names, alone or in a tuple; null: none. Nothing but a tensor or an array
+/// The target that `out` names, alone or in a tuple; null: none. Nothing but a tensor or an array
 /// can be one.
-PyObject* find_target(const OpObject& op, PyObject* const* values, PyObject* names) {
+PyObject* target_of(const OpObject& op, PyObject* value) {
+  if (is_tensor(value)) return value;
+  if (PyTuple_CheckExact(value)) {
+    if (PyTuple_GET_SIZE(value) != 1) {
+      fail(ErrorKind::value, "[", op.op->name, "] expected out of one entry, got a tuple of ",
+           PyTuple_GET_SIZE(value));
+    }
+    value = PyTuple_GET_ITEM(value, 0);
+  }
+  if (is_of_other_type(value)) {
+    fail(ErrorKind::type, "[", op.op->name, "] out: not for a ", Py_TYPE(value)->tp_name,
+         "; y[...] = flow.", op.op->name, "(...)");
+  }
+  if (value != Py_None && !is_tensor(value) && !PyArray_Check(value)) {
+    fail(ErrorKind::type, "[", op.op->name, "] out must be a tensor or array, got ",
+         Py_TYPE(value)->tp_name);
+  }
+  return value == Py_None ? nullptr : value;
+}
+
+/// What a call names beside its operands.
+struct Named {
   PyObject* out = nullptr;
+  bool more = false;  // something else that NumPy's ufuncs take
+};
+
+Named find_named(const OpObject& op, PyObject* const* values, PyObject* names) {
+  Named found;
   const Py_ssize_t keywords = names ? PyTuple_GET_SIZE(names) : 0;
   for (Py_ssize_t i = 0; i < keywords; ++i) {
     PyObject* name = PyTuple_GET_ITEM(names, i);
-    PyObject* value = values[i];
-    if (PyUnicode_CompareWithASCIIString(name, "out") != 0) {
+    if (PyUnicode_CompareWithASCIIString(name, "out") == 0) {
+      found.out = target_of(op, values[i]);
+      continue;
+    }
+    constexpr const char* kOthers[] = {"where", "dtype", "casting", "order", "signature", "subok"};
+    const auto is_it = [name](const char* each) {
+      return PyUnicode_CompareWithASCIIString(name, each) == 0;
+    };
+    if (std::none_of(std::begin(kOthers), std::end(kOthers), is_it)) {
       PyErr_Format(PyExc_TypeError, "[%s] unexpected keyword argument %A", op.op->name.c_str(),
                    name);
       throw PythonErrorSet{};
     }
-    if (is_tensor(value)) {
-      out = value;
-      continue;
-    }
-    if (PyTuple_CheckExact(value)) {
-      if (PyTuple_GET_SIZE(value) != 1) {
-        fail(ErrorKind::value, "[", op.op->name, "] expected out of one entry, got a tuple of ",
-             PyTuple_GET_SIZE(value));
-      }
-      value = PyTuple_GET_ITEM(value, 0);
-    }
-    if (is_of_other_type(value)) {
-      fail(ErrorKind::type, "[", op.op->name, "] out: not for a ", Py_TYPE(value)->tp_name,
-           "; y[...] = flow.", op.op->name, "(...)");
-    }
-    if (value != Py_None && !is_tensor(value) && !PyArray_Check(value)) {
-      fail(ErrorKind::type, "[", op.op->name, "] out must be a tensor or array, got ",
-           Py_TYPE(value)->tp_name);
-    }
-    out = value == Py_None ? nullptr : value;
+    found.more = true;
   }
-  return out;
+  return found;
 }
 
-/// Puts the result into an array of NumPy, which waits for it, and returns that.
-PyObject* store_in_array(const OpObject& op, PyObject* array, PyObject* result) {
-  const Reference module(checked(PyImport_ImportModule("oneflow_lite.ops.masking")));
-  const Reference store(checked(PyObject_GetAttrString(module.get(), "store")));
-  const Reference given(
-      checked(Py_BuildValue("(sOOsO)", op.op->name.c_str(), array, result, "same_kind", Py_True)));
-  const Reference named(checked(Py_BuildValue("{s:O}", "widens", Py_True)));
-  return checked(PyObject_Call(store.get(), given.get(), named.get()));
+/// Has interop/numpy_ufuncs.py do a call that is more than operands and a tensor for the result.
+PyObject* call_at_length(PyObject* op, PyObject* const* args, int count, PyObject* names) {
+  const Reference module(checked(PyImport_ImportModule("oneflow_lite.interop.numpy_ufuncs")));
+  const Reference function(checked(PyObject_GetAttrString(module.get(), "call_row")));
+  const int named = names ? static_cast<int>(PyTuple_GET_SIZE(names)) : 0;
+  std::vector<PyObject*> given{op};
+  given.insert(given.end(), args, args + count + named);
+  return checked(PyObject_Vectorcall(function.get(), given.data(), count + 1, names));
 }
 
 PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     const auto& op = *reinterpret_cast<OpObject*>(self);
     const auto count = static_cast<int>(PyVectorcall_NARGS(nargsf));
-    PyObject* const out = find_target(op, args + count, names);
-    if (count != op.op->nin) {
+    const Named named = find_named(op, args + count, names);
+    const int more = count - op.op->nin;  // 1: the target, too
+    if (more < 0 || more > 1) {
       fail(ErrorKind::type, "[", op.op->name, "] takes ", op.op->nin,
            op.op->nin == 1 ? " operand, got " : " operands, got ", count);
     }
-    if (!out || is_tensor(out)) {
-      return call_op(op, args, count, false, reinterpret_cast<TensorObject*>(out));
+    if (more || named.more || (named.out && !is_tensor(named.out))) {
+      return call_at_length(self, args, count, names);
     }
-    const Reference result(checked(call_op(op, args, count, false)));
-    return store_in_array(op, out, result.get());
+    return call_op(op, args, count, false, reinterpret_cast<TensorObject*>(named.out));
   });
 }
 
@@ -267,7 +281,8 @@ PyGetSetDef op_getset[] = {{"__dict__", PyObject_GenericGetDict, nullptr, nullpt
                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 constexpr char kOpDoc[] =
-    "A row of the op table, callable: ``op(x1[, x2[, x3]], /, *, out=None)``.\n\n"
+    "A row of the op table, callable: ``op(x1[, x2[, x3]], /, out=None, *, where=True,\n"
+    "casting='same_kind', order='K', dtype=None, subok=True, signature=None)``.\n\n"
     "Examples\n--------\n"
     ">>> flow.add(flow.ones(2), 1).tolist()\n"
     "[2.0, 2.0]";

@@ -7,9 +7,9 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import MEAN_DTYPES, canonical, computed_in, float64, isdtype, result_type
+from oneflow_lite.dtypes import float64, isdtype, result_type
 from oneflow_lite.ops.creation.data import asarray, empty, full
-from oneflow_lite.ops.elementwise import conj, floor, isnan, maximum, minimum, real, sqrt
+from oneflow_lite.ops.elementwise import floor, isnan, maximum, minimum
 from oneflow_lite.ops.manipulation.joining import concat, stack
 from oneflow_lite.ops.numpy.quantiles import (
     Parts,
@@ -20,19 +20,12 @@ from oneflow_lite.ops.numpy.quantiles import (
     percents_of,
     quantile_of,
 )
-from oneflow_lite.ops.operands import refused_at_run, unbroadcast
+from oneflow_lite.ops.operands import refused_at_run
 from oneflow_lite.ops.places import INEXACT, has_none, places_of_lanes
 from oneflow_lite.ops.searching import argmax, argmin
-from oneflow_lite.ops.statistics.reduction import (
-    Axis,
-    all,
-    any,
-    mean,
-    nanmean,
-    sum,
-    var,
-    without_nan,
-)
+from oneflow_lite.ops.statistics.nan_reduction import nanmean, without_nan
+from oneflow_lite.ops.statistics.reducing import Axis
+from oneflow_lite.ops.statistics.reduction import all, any, mean, sum
 from oneflow_lite.ops.statistics.scan import cumprod, cumsum
 from oneflow_lite.ops.table import exported
 
@@ -92,75 +85,6 @@ def nancumprod(x: Any, /, axis: SupportsIndex | None = None, dtype: Any = None) 
     array([3., 3., 6.])
     """
     return cumprod(without_nan(asarray(x), 1), axis, dtype)
-
-
-def nanvar(
-    x: Any,
-    /,
-    axis: Axis = None,
-    dtype: Any = None,
-    *,
-    correction: float | None = None,
-    ddof: float | None = None,
-    keepdims: bool = False,
-) -> Tensor:
-    """Return the variance of what is not NaN, NaN of too few. Parameters as for ``var``.
-
-    Examples
-    --------
-    >>> flow.nanvar(flow.tensor([1.0, flow.nan, 3.0])).item()
-    1.0
-    """
-    given = asarray(x)
-    if not isdtype(given.dtype, INEXACT):
-        return var(given, axis, dtype, correction=correction, ddof=ddof, keepdims=keepdims)
-    if correction is not None and ddof is not None:
-        raise ValueError("[nanvar] correction and ddof are the same; give one of them")
-    if dtype is not None and not isdtype(canonical(dtype, "nanvar"), INEXACT):
-        raise TypeError(f"[nanvar] expected a floating dtype, got {canonical(dtype, 'nanvar')}")
-    less = (correction if ddof is None else ddof) or 0
-    wanted = given.dtype if dtype is None else canonical(dtype, "nanvar")
-    if (wide := computed_in(wanted)) != wanted:
-        given = _C.astype(given, wide, False)
-        return _C.astype(nanvar(given, axis, correction=less, keepdims=keepdims), wanted, False)
-    given = unbroadcast(given)
-    is_nan = isnan(given)
-    count = sum(~is_nan, axis, keepdims=True)
-    average = _over(sum(without_nan(given, 0), axis, dtype, True), count)
-    distance = _C.astype(_C.where(is_nan, 0, given) - average, given.dtype, False)
-    distance = _C.where(is_nan, 0, distance)
-    complex_ = isdtype(given.dtype, "complex floating")
-    squares = real(distance * conj(distance)) if complex_ else distance * distance
-    total = sum(squares, axis, dtype, keepdims)
-    degrees = _C.reshape(count, total.shape, None) - less
-    return _C.where(degrees <= 0, np.nan, _over(total, degrees))
-
-
-def nanstd(
-    x: Any,
-    /,
-    axis: Axis = None,
-    dtype: Any = None,
-    *,
-    correction: float | None = None,
-    ddof: float | None = None,
-    keepdims: bool = False,
-) -> Tensor:
-    """Return the square root of ``nanvar``, rounded once. Parameters as for ``var``.
-
-    Examples
-    --------
-    >>> flow.nanstd(flow.tensor([1.0, flow.nan, 3.0])).item()
-    1.0
-    """
-    given = asarray(x)
-    wanted = MEAN_DTYPES[given.dtype] if dtype is None else canonical(dtype, "nanstd")
-    if (wide := computed_in(wanted)) != wanted:
-        if isdtype(given.dtype, INEXACT):
-            given = _C.astype(given, wide, False)
-        root = nanstd(given, axis, wide, correction=correction, ddof=ddof, keepdims=keepdims)
-        return _C.astype(root, wanted, False)
-    return sqrt(nanvar(given, axis, dtype, correction=correction, ddof=ddof, keepdims=keepdims))
 
 
 def nanmedian(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
@@ -273,10 +197,6 @@ def _quantiles(op: str, lanes: Tensor, parts: Parts, weak: bool) -> list[Tensor]
 def _at(op: str, lanes: Tensor, places: Sequence[Tensor]) -> list[Tensor]:
     """The elements that a sort would put in these places of each lane, without the dimension."""
     return places_of_lanes(op, lanes, concat(places, axis=-1))[1]
-
-
-def _over(total: Tensor, count: Tensor) -> Tensor:
-    return _C.astype(total / count, total.dtype, False)
 
 
 def _found_at_once(

@@ -7,7 +7,8 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import float64, isdtype, result_type
 from oneflow_lite.ops.creation.data import asarray, full_like
 from oneflow_lite.ops.manipulation.shapes import normalize_axes, permute_dims
-from oneflow_lite.ops.statistics.reduction import Axis, mean, sum
+from oneflow_lite.ops.statistics.reducing import Axis
+from oneflow_lite.ops.statistics.reduction import mean, sum
 from oneflow_lite.ops.table import exported
 
 

@@ -1,10 +1,6 @@
 """Reductions: over all elements, or along axes; bits as NumPy's for contiguous tensors."""
 
-from collections.abc import Sequence
-from numbers import Real
-from typing import TYPE_CHECKING, Any, SupportsIndex
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
@@ -14,38 +10,32 @@ from oneflow_lite.dtypes import (
     DType,
     bool as bool_dtype,
     canonical,
-    complex64,
-    complex128,
     computed_in,
     float32,
-    float64,
     is_narrow,
     isdtype,
     reduced_in,
     result_type,
 )
-from oneflow_lite.ops.creation.data import asarray, full
-from oneflow_lite.ops.elementwise import isnan, sqrt
-from oneflow_lite.ops.masking import required_target, selected, store
-from oneflow_lite.ops.operands import is_kept, is_number_along, unbroadcast
+from oneflow_lite.ops.creation.data import asarray
+from oneflow_lite.ops.elementwise import maximum, sqrt
+from oneflow_lite.ops.masking import required_target, store
 from oneflow_lite.ops.signatures import takes_global
-from oneflow_lite.ops.table import REDUCTIONS, exported, reduction
-
-Axis = SupportsIndex | Sequence[SupportsIndex] | None
-
-
-_SUM = reduction("sum", np.add, "sum")
-_PROD = reduction("prod", np.multiply, "prod")
-_MAX = reduction("max", np.maximum, "max")
-_MIN = reduction("min", np.minimum, "min")
-_ANY = reduction("any", np.logical_or, "any")
-_ALL = reduction("all", np.logical_and, "all")
-_MEAN = reduction("mean", np.add)  # sums, that go by these names in errors and traces
-_VAR = reduction("var", np.add)
-_NANMAX = reduction("nanmax", np.fmax)
-_NANMIN = reduction("nanmin", np.fmin)
-
-_EXACT_FLOAT32 = 2**24  # integers up to here are float32 numbers
+from oneflow_lite.ops.statistics.reducing import (
+    ALL,
+    ANY,
+    MAX,
+    MEAN,
+    MIN,
+    PROD,
+    SUM,
+    VAR,
+    Axis,
+    count_of,
+    divided,
+    reduce_along,
+)
+from oneflow_lite.ops.table import REDUCTIONS, exported
 
 
 @takes_global
@@ -88,8 +78,8 @@ def sum(
     """
     given = asarray(x)
     start = 0 if initial is None else initial
-    wanted = _sum_dtype(_SUM, given.dtype, dtype, out)
-    return _reduce(_SUM, given, axis, wanted, start, keepdims, 0, where, out)
+    wanted = _sum_dtype(SUM, given.dtype, dtype, out)
+    return reduce_along(SUM, given, axis, wanted, start, keepdims, 0, where, out)
 
 
 @takes_global
@@ -114,8 +104,8 @@ def prod(
     """
     given = asarray(x)
     start = 1 if initial is None else initial
-    wanted = _sum_dtype(_PROD, given.dtype, dtype, out)
-    return _reduce(_PROD, given, axis, wanted, start, keepdims, 1, where, out)
+    wanted = _sum_dtype(PROD, given.dtype, dtype, out)
+    return reduce_along(PROD, given, axis, wanted, start, keepdims, 1, where, out)
 
 
 @takes_global
@@ -146,7 +136,7 @@ def max(
     if where is not True and initial is None:
         raise ValueError("[max] there is no identity, so a mask needs `initial`")
     wanted = _compared_in("max", given, out)
-    return _reduce(_MAX, given, axis, wanted, initial, keepdims, initial, where, out)
+    return reduce_along(MAX, given, axis, wanted, initial, keepdims, initial, where, out)
 
 
 @takes_global
@@ -172,7 +162,7 @@ def min(
     if where is not True and initial is None:
         raise ValueError("[min] there is no identity, so a mask needs `initial`")
     wanted = _compared_in("min", given, out)
-    return _reduce(_MIN, given, axis, wanted, initial, keepdims, initial, where, out)
+    return reduce_along(MIN, given, axis, wanted, initial, keepdims, initial, where, out)
 
 
 @takes_global
@@ -193,7 +183,7 @@ def any(
     >>> flow.any(flow.tensor([0, 2])).item()
     True
     """
-    return _reduce(_ANY, asarray(x), axis, bool_dtype, False, keepdims, False, where, out)
+    return reduce_along(ANY, asarray(x), axis, bool_dtype, False, keepdims, False, where, out)
 
 
 @takes_global
@@ -214,16 +204,25 @@ def all(
     >>> flow.all(flow.tensor([0, 2])).item()
     False
     """
-    return _reduce(_ALL, asarray(x), axis, bool_dtype, True, keepdims, True, where, out)
+    return reduce_along(ALL, asarray(x), axis, bool_dtype, True, keepdims, True, where, out)
 
 
 @takes_global
-def mean(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+def mean(
+    x: Any,
+    /,
+    axis: Axis = None,
+    dtype: Any = None,
+    keepdims: bool = False,
+    *,
+    where: Any = True,
+    out: Any = None,
+) -> Tensor:
     """Return the sum divided by the count, with ``numpy.mean``'s bits; NaN of no elements.
 
     Parameters
     ----------
-    x, axis, keepdims
+    x, axis, keepdims, where, out
         As for ``sum``.
     dtype : dtype, optional
         To add in, and of the result. By default float64 for integers, that of x otherwise, where
@@ -237,8 +236,9 @@ def mean(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False
     given = asarray(x)
     wanted = MEAN_DTYPES[given.dtype] if dtype is None else canonical(dtype, "mean")
     accumulate = float32 if dtype is None and is_narrow(wanted) else wanted
-    total = _reduce(_MEAN, given, axis, accumulate, 0, keepdims)
-    return _C.astype(_divided(total, _count(given, axis)), wanted, False)
+    total = reduce_along(MEAN, given, axis, accumulate, 0, keepdims, 0, where)
+    result = _C.astype(divided(total, count_of(MEAN, given, axis, where)), wanted, False)
+    return result if out is None else store("mean", out, result, "unsafe")
 
 
 @takes_global
@@ -247,19 +247,24 @@ def var(
     /,
     axis: Axis = None,
     dtype: Any = None,
-    *,
-    correction: float | None = None,
+    out: Any = None,
     ddof: float | None = None,
     keepdims: bool = False,
+    *,
+    correction: float | None = None,
+    where: Any = True,
+    mean: Any = None,
 ) -> Tensor:
     """Return the mean squared distance from the mean, with ``numpy.var``'s bits.
 
     Parameters
     ----------
-    x, axis, dtype, keepdims
+    x, axis, dtype, keepdims, where, out
         As for ``mean``.
     correction, ddof : float
         What is taken from the count before dividing by it; two names, 0 by default.
+    mean : Tensor, array or scalar, optional
+        The mean where it is known, with the axes kept.
 
     Examples
     --------
@@ -270,21 +275,40 @@ def var(
     if correction is not None and ddof is not None:
         raise ValueError("[var] correction and ddof are the same; give one of them")
     less = correction if ddof is None else ddof
-    accumulate = MEAN_DTYPES[given.dtype] if dtype is None else canonical(dtype, "var")
+    wanted = MEAN_DTYPES[given.dtype] if dtype is None else canonical(dtype, "var")
+    result = _var(given, axis, None if dtype is None else wanted, less or 0, keepdims, where, mean)
+    return result if out is None else store("var", out, result, "unsafe")
+
+
+def _var(
+    x: Tensor,
+    axis: Axis,
+    dtype: DType | None,
+    less: float,
+    keepdims: bool,
+    where: Any,
+    average: Any,
+) -> Tensor:
+    accumulate = MEAN_DTYPES[x.dtype] if dtype is None else dtype
     if (wide := computed_in(accumulate)) != accumulate:
-        spread = var(given, axis, wide, correction=less, keepdims=keepdims)
-        return _C.astype(spread, accumulate, False)
-    total = _reduce(_VAR, given, axis, accumulate, 0, True)
-    count = _count(given, axis)
-    distance = given - _C.astype(_divided(total, count), accumulate, False)
+        return _C.astype(_var(x, axis, wide, less, keepdims, where, average), accumulate, False)
+    if average is None:
+        total = reduce_along(VAR, x, axis, accumulate, 0, True, 0, where)
+        average = _C.astype(divided(total, count_of(VAR, x, axis, where)), accumulate, False)
+    distance = x - average
     squares = distance * distance
     if isdtype(distance.dtype, "complex floating"):
         real, imag = distance.real, distance.imag
         squares = real * real + imag * imag
-        accumulate = squares.dtype if dtype is None else accumulate
-    total = _reduce(_VAR, squares, axis, accumulate, 0, keepdims)
-    divisor: float = (count - less if count > less else 0) if less else count
-    return _C.astype(_divided(total, divisor), accumulate, False)
+    if dtype is None and not isdtype(x.dtype, ("bool", "integral")):
+        accumulate = squares.dtype
+    total = reduce_along(VAR, squares, axis, accumulate, 0, keepdims, 0, where)
+    count = count_of(VAR, x, axis, where)
+    if less and where is not True:
+        count = maximum(count - less, 0)
+    elif less:
+        count = count - less if count > less else 0
+    return _C.astype(divided(total, count), accumulate, False)
 
 
 @takes_global
@@ -293,10 +317,13 @@ def std(
     /,
     axis: Axis = None,
     dtype: Any = None,
-    *,
-    correction: float | None = None,
+    out: Any = None,
     ddof: float | None = None,
     keepdims: bool = False,
+    *,
+    correction: float | None = None,
+    where: Any = True,
+    mean: Any = None,
 ) -> Tensor:
     """Return the square root of ``var``, rounded once. Parameters as for ``var``.
 
@@ -307,18 +334,23 @@ def std(
     """
     given = asarray(x)
     wanted = MEAN_DTYPES[given.dtype] if dtype is None else canonical(dtype, "std")
+    if out is not None and isdtype(required_target("std", out).dtype, ("bool", "integral")):
+        raise TypeError(f"[std] cannot cast {wanted} to {out.dtype} by the rule 'same_kind'")
+    given_as: dict[str, Any] = {"correction": correction, "ddof": ddof, "keepdims": keepdims}
+    given_as |= {"where": where, "mean": mean}
     if (wide := computed_in(wanted)) != wanted:
-        root = std(given, axis, wide, correction=correction, ddof=ddof, keepdims=keepdims)
-        return _C.astype(root, wanted, False)
-    spread = var(given, axis, dtype, correction=correction, ddof=ddof, keepdims=keepdims)
+        root = _C.astype(std(given, axis, wide, **given_as), wanted, False)
+        return root if out is None else store("std", out, root, "unsafe")
+    spread = var(given, axis, dtype, **given_as)
     root = sqrt(spread)
     if root.ndim and root.dtype != spread.dtype:  # NumPy casts numbers only
         raise TypeError(f"[std] cannot cast {root.dtype} to {spread.dtype} by the rule 'same_kind'")
-    return _C.astype(root, spread.dtype, False)
+    root = _C.astype(root, spread.dtype, False)
+    return root if out is None else store("std", out, root, "unsafe")
 
 
-def ptp(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Return the largest less the smallest element.
+def ptp(x: Any, /, axis: Axis = None, keepdims: bool = False, *, out: Any = None) -> Tensor:
+    """Return the largest less the smallest element. Parameters as for ``sum``.
 
     Examples
     --------
@@ -326,110 +358,8 @@ def ptp(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
     4
     """
     given = asarray(x)
-    return max(given, axis, keepdims) - min(given, axis, keepdims)
-
-
-def nansum(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """Return the sum of what is not NaN. Parameters as for ``sum``.
-
-    Examples
-    --------
-    >>> flow.nansum(flow.tensor([1.0, flow.nan])).item()
-    1.0
-    """
-    return sum(without_nan(asarray(x), 0), axis, dtype, keepdims)
-
-
-def nanprod(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """Return the product of what is not NaN. Parameters as for ``sum``.
-
-    Examples
-    --------
-    >>> flow.nanprod(flow.tensor([2.0, flow.nan])).item()
-    2.0
-    """
-    return prod(without_nan(asarray(x), 1), axis, dtype, keepdims)
-
-
-def nanmax(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Return the largest element that is not NaN; NaN where all are. ValueError for no elements.
-
-    Examples
-    --------
-    >>> flow.nanmax(flow.tensor([1.0, flow.nan])).item()
-    1.0
-    """
-    given = asarray(x)
-    return _reduce(_NANMAX, given, axis, given.dtype, None, keepdims)
-
-
-def nanmin(x: Any, /, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Return the smallest element that is not NaN; NaN where all are. ValueError for no elements.
-
-    Examples
-    --------
-    >>> flow.nanmin(flow.tensor([1.0, flow.nan])).item()
-    1.0
-    """
-    given = asarray(x)
-    return _reduce(_NANMIN, given, axis, given.dtype, None, keepdims)
-
-
-def nanmean(x: Any, /, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """Return the mean of what is not NaN; NaN where all are. Parameters as for ``mean``.
-
-    Examples
-    --------
-    >>> flow.nanmean(flow.tensor([1.0, 3.0, flow.nan])).item()
-    2.0
-    """
-    given = asarray(x)
-    if not isdtype(given.dtype, ("real floating", "complex floating")):
-        return mean(given, axis, dtype, keepdims)
-    wanted = given.dtype if dtype is None else canonical(dtype, "nanmean")
-    if not isdtype(wanted, ("real floating", "complex floating")):
-        raise TypeError(f"[nanmean] expected dtype to be inexact, as x is, got {wanted}")
-    given = unbroadcast(given)
-    count = sum(~isnan(given), axis, keepdims=keepdims)
-    total = nansum(given, axis, computed_in(wanted), keepdims)
-    return _C.astype(total / count, wanted, False)
-
-
-def without_nan(x: Tensor, instead: int) -> Tensor:
-    """Return x with a number in the place of NaN."""
-    if not isdtype(x.dtype, ("real floating", "complex floating")):
-        return x
-    x = unbroadcast(x)
-    return _C.where(isnan(x), instead, x)
-
-
-def _divided(total: Tensor, count: float) -> Tensor:
-    """``total / count`` rounded as NumPy does it: the count is an int64 or float64, not weak."""
-    if total.dtype == complex64:
-        total = _C.astype(total, complex128, True)
-    elif total.dtype not in (float32, float64, complex128) or (
-        total.dtype == float32 and not _is_exact(count)
-    ):
-        total = _C.astype(total, float64, True)
-    return total / count
-
-
-def _is_exact(count: float) -> bool:
-    """Return whether float32 has the count; of an extent that is not known yet, it is unsure.
-
-    Where it has, a division in float64 gives the same bits: 53 digits are more than twice 24.
-    """
-    return isinstance(count, Real) and count <= _EXACT_FLOAT32 and float(count).is_integer()
-
-
-def _count(x: Tensor, axis: Axis) -> int:
-    """How many elements of x make one of the reduction."""
-    if axis is None:
-        return x.size
-    count = 1
-    for one in axis if isinstance(axis, Sequence) else (axis,):
-        count *= x.shape[one]
-    return count
+    result = max(given, axis, keepdims) - min(given, axis, keepdims)
+    return result if out is None else store("ptp", out, result)
 
 
 def _compared_in(op: str, x: Tensor, out: Any) -> DType:
@@ -446,30 +376,7 @@ def _sum_dtype(op: _C.Op, dtype: DType, wanted: Any, out: Any) -> DType:
     return canonical(reduced_in(REDUCTIONS[name].ufunc, dtype, target), name)
 
 
-def _reduce(
-    op: _C.Op,
-    x: Tensor,
-    axis: Axis,
-    accumulate: DType,
-    initial: Any,
-    keepdims: bool,
-    neutral: Any = None,
-    where: Any = True,
-    out: Any = None,
-) -> Tensor:
-    """Reduce; ``neutral`` takes the place of elements that ``where`` leaves out."""
-    keepdims = is_kept(op.__name__, keepdims)
-    axes = axis if axis is None or isinstance(axis, Sequence) else (axis,)
-    if op not in (_MEAN, _VAR) and is_number_along(x, axis):
-        axes = None
-    if where is not True:
-        given = _C.astype(x, accumulate, False)
-        x = selected(where, given, full((), neutral, accumulate, device=x.device))
-    result = _C.reduce(op, x, axes, accumulate, initial, keepdims)
-    return result if out is None else store(op.__name__, out, result, "unsafe")
-
-
 amax, amin = max, min  # NumPy's names
 
 if not TYPE_CHECKING:
-    __all__ = [name for name in exported(globals()) if name != "without_nan"]
+    __all__ = exported(globals())

@@ -93,30 +93,7 @@ def cumprod(x: Any, /, axis: SupportsIndex | None = None, dtype: Any = None) -> 
 
 
 def accumulate(op: Op, x: Any, axis: SupportsIndex = 0, dtype: Any = None) -> Tensor:
-    """Return what a binary operation gives of all elements up to each one; ``op.accumulate``.
-
-    Parameters
-    ----------
-    op : Op
-        Such as ``flow.maximum``.
-    x : Tensor or array
-        Operand.
-    axis : int
-        The axis to go along.
-    dtype : dtype, optional
-        To compute in, and of the result. By default that of x; for sums and products see
-        ``cumulative_sum``.
-
-    Raises
-    ------
-    TypeError
-        For operations whose result has another dtype than their operands.
-
-    Examples
-    --------
-    >>> flow.maximum.accumulate(flow.tensor([2, 1, 3, 0])).numpy()
-    array([2, 2, 3, 3])
-    """
+    """Return what a binary operation gives of all elements up to each one."""
     row, given = ROWS[op.__name__], asarray(x)
     if row.ufunc.nin != 2:
         raise ValueError(f"[{row.name}] expected a binary operation to accumulate")
@@ -213,10 +190,6 @@ def _closed(ufunc: np.ufunc, dtype: DType, reduces: bool, op: str) -> DType:
     return canonical(resolved[0], op)
 
 
-_OP_METHODS = {"accumulate": accumulate}
-for _name, _function in _OP_METHODS.items():
-    setattr(Op, _name, _function)
-
 if not TYPE_CHECKING:
-    _OTHERS = {*_OP_METHODS, write_products.__name__}  # no functions of the package
+    _OTHERS = {accumulate.__name__, write_products.__name__}  # no functions of the package
     __all__ = [name for name in exported(globals()) if name not in _OTHERS]

@@ -431,11 +431,15 @@ def test_round_to_decimals(dtype: str, decimals: int, device: flow.Device) -> No
 
 @pytest.mark.parametrize("name", ROWS)
 def test_signatures(name: str) -> None:
-    *operands, out = inspect.signature(ROWS[name].op).parameters.values()
     count = ROWS[name].ufunc.nin
+    given = list(inspect.signature(ROWS[name].op).parameters.values())
+    operands, out, named = given[:count], given[count], given[count + 1 :]
     assert [p.name for p in operands] == (["x"] if count == 1 else ["x1", "x2", "x3"][:count])
     assert {p.kind for p in operands} == {inspect.Parameter.POSITIONAL_ONLY}
-    assert (out.name, out.kind, out.default) == ("out", inspect.Parameter.KEYWORD_ONLY, None)
+    anywhere = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    assert (out.name, out.kind, out.default) == ("out", anywhere, None)
+    assert [p.name for p in named] == ["where", "casting", "order", "dtype"]
+    assert {p.kind for p in named} == {inspect.Parameter.KEYWORD_ONLY}
 
 
 @pytest.mark.parametrize("number", [2**63, 2**64 - 1, 2**70, -(2**63) - 1])

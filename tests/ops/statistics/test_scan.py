@@ -94,18 +94,18 @@ def test_accumulate(name: str, dtype: str, device: flow.Device) -> None:
         try:
             expected = getattr(np, name).accumulate(x, axis)
         except TypeError:
-            with pytest.raises(TypeError, match=rf"\[{name}\]"):
+            with pytest.raises(TypeError, match=rf"\[{name}.accumulate\]"):
                 getattr(flow, name).accumulate(t, axis)
         else:
-            if expected.dtype != x.dtype and name == "divide":
-                with pytest.raises(TypeError, match=r"\[divide\] cannot accumulate in"):
-                    flow.divide.accumulate(t, axis)
+            seen = getattr(flow, name).accumulate(t, axis)
+            if (
+                has_own_kernels(device)
+                and expected.dtype.kind in "fc"
+                and name in ("add", "divide")
+            ):
+                agrees_with_ufunc(name, expected, seen, x, axis)
             else:
-                seen = getattr(flow, name).accumulate(t, axis)
-                if has_own_kernels(device) and x.dtype.kind in "fc" and name in ("add", "divide"):
-                    agrees_with_ufunc(name, expected, seen, x, axis)
-                else:
-                    same(expected, seen)
+                same(expected, seen)
 
 
 def agrees_with_ufunc(
@@ -120,11 +120,9 @@ def agrees_with_ufunc(
 
 def test_what_cannot_be_accumulated() -> None:
     x = flow.tensor([3, 2])
-    with pytest.raises(ValueError, match=r"\[exp\] expected a binary operation"):
+    with pytest.raises(ValueError, match=r"\[exp.accumulate\] expected a binary operation"):
         flow.exp.accumulate(x)
-    with pytest.raises(TypeError, match=r"\[pow\] cannot accumulate integers"):
-        flow.pow.accumulate(x)
-    with pytest.raises(TypeError, match=r"\[less\] cannot accumulate in int64"):
+    with pytest.raises(TypeError, match=r"\[less.accumulate\]"):
         flow.less.accumulate(x)
     with pytest.raises(TypeError, match=r"\[maximum\] cannot accumulate a 0-d tensor"):
         flow.maximum.accumulate(flow.tensor(1))
