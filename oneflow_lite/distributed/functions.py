@@ -1,6 +1,8 @@
 """Functions of the namespace on tensors of many ranks: by their rule, else on whole tensors."""
 
+import inspect
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, TypeVar
 
 from oneflow_lite import _C
@@ -53,8 +55,20 @@ def call(function: Any, args: tuple[Any, ...], names: dict[str, Any]) -> Any:
     if name in RULES:
         refuse_out(name, names.get("out"))
         given = {key: x for key, x in names.items() if key != "out"}
+        unknown = given.keys() - _parameters(RULES[name], tuple(given))
+        if unknown:
+            raise TypeError(f"[{name}] {', '.join(sorted(unknown))}: not for a GlobalTensor")
         return RULES[name](*args, **given)
     return on_whole(name, function, args, names)
+
+
+@cache
+def _parameters(function: Callable[..., Any], given: tuple[str, ...]) -> frozenset[str]:
+    """Those of the given keywords that a function takes."""
+    known = inspect.signature(function).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in known.values()):
+        return frozenset(given)
+    return frozenset(given).intersection(known)
 
 
 def refuse_out(name: str, out: Any) -> None:

@@ -113,7 +113,7 @@ def _checked_index(name: str, part: Any) -> Any:
     if part is None or isinstance(part, (int, slice, type(...))):
         return part
     held = _held(part)
-    if held.size == 0 and not isinstance(part, Tensor):
+    if not isinstance(part, Tensor) and held.size == 0:
         return np.empty(held.shape, np.int64)
     if held.dtype.kind not in "biu":
         raise IndexError(f"[{name}] expected integers or bools as indices, got {held.dtype}")

@@ -59,8 +59,6 @@ def reduce_along(
 def mask_of(op: str, where: Any, x: Tensor) -> Tensor:
     """Return a mask in the shape of x; ValueError where it does not broadcast to that."""
     mask = where if isinstance(where, Tensor) else asarray(where, device=x.device)
-    if mask.shape == x.shape:
-        return mask
     try:
         return _C.broadcast_to(mask, x.shape)
     except ValueError:
