@@ -104,7 +104,8 @@ LOOKS = {
 _DISTRIBUTIONS = (
     *("beta", "binomial", "chisquare", "dirichlet", "exponential", "f", "gamma", "geometric"),
     *("gumbel", "hypergeometric", "integers", "laplace", "logistic", "lognormal", "logseries"),
-    *("multinomial", "multivariate_normal", "negative_binomial", "noncentral_chisquare"),
+    *("multinomial", "multivariate_hypergeometric", "multivariate_normal"),
+    *("negative_binomial", "noncentral_chisquare"),
     *("noncentral_f", "normal", "pareto", "poisson", "power", "rayleigh", "standard_gamma"),
     *("standard_t", "triangular", "uniform", "vonmises", "wald", "weibull", "zipf"),
 )

@@ -30,6 +30,7 @@ logistic = _DEFAULT.logistic
 lognormal = _DEFAULT.lognormal
 logseries = _DEFAULT.logseries
 multinomial = _DEFAULT.multinomial
+multivariate_hypergeometric = _DEFAULT.multivariate_hypergeometric
 multivariate_normal = _DEFAULT.multivariate_normal
 negative_binomial = _DEFAULT.negative_binomial
 noncentral_chisquare = _DEFAULT.noncentral_chisquare
@@ -75,6 +76,7 @@ __all__ = [
     "lognormal",
     "logseries",
     "multinomial",
+    "multivariate_hypergeometric",
     "multivariate_normal",
     "negative_binomial",
     "noncentral_chisquare",

@@ -142,6 +142,10 @@ class Distributions(Recorded):
     def multinomial(self, n: Any, pvals: Any, size: Size = None, *, dtype: Any = None,
                     device: DeviceLike = None) -> Tensor: ...
 
+    @_draws("how many of each color a sample has", "[5, 3, 2], 4")
+    def multivariate_hypergeometric(self, colors: Any, nsample: Any, size: Size = None, *,
+                                    dtype: Any = None, device: DeviceLike = None) -> Tensor: ...
+
     @_draws("normally distributed vectors", "[0.0, 1.0], [[1.0, 0.0], [0.0, 1.0]]")
     def multivariate_normal(self, mean: Any, cov: Any, size: Size = None, *, dtype: Any = None,
                             device: DeviceLike = None) -> Tensor: ...

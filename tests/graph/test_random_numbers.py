@@ -284,6 +284,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "integers": (1, 60, 4),
     "logseries": (0.6, 4),
     "multinomial": (10, [0.3, 0.7]),
+    "multivariate_hypergeometric": ([5, 3, 2], 4),
     "multivariate_normal": ([0.0, 1.0], [[1.0, 0.0], [0.0, 1.0]]),
     "negative_binomial": (3, 0.5, 4),
     "noncentral_chisquare": (2.0, 1.0, 4),

@@ -115,6 +115,7 @@ DISTRIBUTIONS: dict[str, tuple[Any, ...]] = {
     "lognormal": (0.5, 2.0),
     "logseries": (0.4,),
     "multinomial": (10, [0.3, 0.7]),
+    "multivariate_hypergeometric": ([5, 3, 2], 4),
     "multivariate_normal": ([0.0, 1.0], [[2.0, 1.0], [1.0, 2.0]]),
     "negative_binomial": (3, 0.5),
     "noncentral_chisquare": (2.0, 1.0),
