@@ -345,7 +345,7 @@ def fill(self: Tensor, value: Any) -> None:
 
 
 @_method
-def compress(self: Tensor, condition: Any, axis: int | None = None) -> Tensor:
+def compress(self: Tensor, condition: Any, axis: int | None = None, out: Any = None) -> Tensor:
     """Return the slices along an axis for which a condition is true; see ``flow.compress``.
 
     Examples
@@ -353,6 +353,8 @@ def compress(self: Tensor, condition: Any, axis: int | None = None) -> Tensor:
     >>> flow.tensor([1, 2]).compress([False, True]).tolist()
     [2]
     """
+    if out is not None:
+        return indexing.compress(condition, self, axis, out=out)
     return indexing.compress(condition, self, axis)
 
 

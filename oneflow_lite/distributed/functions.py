@@ -52,8 +52,11 @@ def call(function: Any, args: tuple[Any, ...], names: dict[str, Any]) -> Any:
             "flow.random.Philox(seed), whose permutation() and choice() take a GlobalTensor, draws "
             "the same on all"
         )
+    refuse_out(name, names.get("out"))
+    place = _place_of_out(function)
+    if place is not None and len(args) > place:
+        refuse_out(name, args[place])
     if name in RULES:
-        refuse_out(name, names.get("out"))
         given = {key: x for key, x in names.items() if key != "out"}
         unknown = given.keys() - _parameters(RULES[name], tuple(given))
         if unknown:
@@ -69,6 +72,19 @@ def _parameters(function: Callable[..., Any], given: tuple[str, ...]) -> frozens
     if any(each.kind is each.VAR_KEYWORD for each in known.values()):
         return frozenset(given)
     return frozenset(given).intersection(known)
+
+
+@cache
+def _place_of_out(function: Any) -> int | None:
+    """Where ``out`` is by position; None: nowhere."""
+    try:
+        given = list(inspect.signature(function).parameters.values())
+    except ValueError:  # native
+        return None
+    return next(
+        (i for i, x in enumerate(given) if x.name == "out" and x.kind is x.POSITIONAL_OR_KEYWORD),
+        None,
+    )
 
 
 def refuse_out(name: str, out: Any) -> None:

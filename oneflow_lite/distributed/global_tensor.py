@@ -230,7 +230,7 @@ def __deepcopy__(self: GlobalTensor, memo: dict[int, Any]) -> GlobalTensor:  # n
 
 
 def _without_out(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A reduction as a method; NumPy's function of the name calls it with ``out``."""
+    """A function as a method; NumPy's function of the name calls it with ``out``."""
 
     @functools.wraps(function)
     def method(self: GlobalTensor, *args: Any, **names: Any) -> Any:
@@ -311,12 +311,13 @@ _METHODS["__matmul__"] = products.matmul
 _METHODS["__rmatmul__"] = lambda b, a: products.matmul(a, b)
 # Methods that are functions of the namespace.
 _REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std")
+_OTHERS_WITH_OUT = ("cumsum", "cumprod", "take")
 _FUNCTIONS = (
     *("reshape", "transpose", "swapaxes", "ravel", "flatten", "squeeze", "astype", "clip"),
-    *("argmax", "argmin", "argsort", "cumsum", "cumprod", "take", "copy"),
+    *("argmax", "argmin", "argsort", "copy"),
 )
 _METHODS |= {name: RULES[name] for name in _FUNCTIONS}
-_METHODS |= {name: _without_out(name, RULES[name]) for name in _REDUCTIONS}
+_METHODS |= {name: _without_out(name, RULES[name]) for name in _REDUCTIONS + _OTHERS_WITH_OUT}
 _METHODS["__copy__"] = RULES["copy"]
 
 

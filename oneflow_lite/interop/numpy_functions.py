@@ -19,7 +19,6 @@ from oneflow_lite.dtypes import result_type
 from oneflow_lite.interop.numpy_ufuncs import (
     NUMBERS,
     Function,
-    accumulate,
     array_ufunc,
     namespace,
     not_there,
@@ -45,11 +44,11 @@ _BY_DTYPES = (np.can_cast, np.common_type)
 # By which rule NumPy writes to ``out``, where it is not "same_kind".
 _CASTING_TO_OUT = dict.fromkeys(
     (
-        *(np.mean, np.var, np.median, np.trace, np.choose, np.nansum, np.nanprod, np.nanmax),
+        *(np.mean, np.var, np.median, np.nansum, np.nanprod, np.nanmax),
         *(np.nanmin, np.nanmean, np.nanvar, np.nanmedian),
     ),
     "unsafe",
-) | {np.dot: "no"}
+)
 # These look: what they make is text or a file.
 _LOOKING = (
     *(np.array_repr, np.array_str, np.array2string),
@@ -289,24 +288,12 @@ def _may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
     return np.may_share_memory(one, other, max_work)
 
 
-def _cumulative(func: Function, ufunc: np.ufunc) -> Function:
-    def cumulative(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
-        x = asarray(a)
-        flat = x.reshape(-1) if axis is None or x.ndim == 0 else x
-        outs = () if out is None else (out,)
-        return accumulate(ufunc, [flat], outs, axis=0 if axis is None else axis, dtype=dtype)
-
-    return functools.wraps(func)(cumulative)
-
-
 _SPECIAL: dict[Function, Function] = {
     np.copy: _copy,
     np.copyto: _copyto,
     np.where: _where,
     np.result_type: result_type,
     np.may_share_memory: _may_share_memory,
-    np.cumsum: _cumulative(np.cumsum, np.add),
-    np.cumprod: _cumulative(np.cumprod, np.multiply),
 }
 
 METHODS = {

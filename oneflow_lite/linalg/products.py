@@ -8,6 +8,7 @@ from numpy.linalg import LinAlgError
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.ops import linear_algebra as whole
+from oneflow_lite.ops.masking import store
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.table import exported
 
@@ -49,13 +50,17 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
     return whole.outer(a, b)
 
 
-def multi_dot(arrays: Sequence[Any], /) -> Tensor:
+def multi_dot(arrays: Sequence[Any], /, *, out: Any = None) -> Tensor:
     """Return the product of several matrices, in the order that takes the fewest multiplications.
 
     Parameters
     ----------
     arrays : sequence of Tensor or array
         Two or more matrices; the first and the last may be vectors.
+    out : Tensor or array, optional
+        Where the product goes, of its dtype and shape; an array waits for it. As in NumPy, that of
+        three or more operands is a matrix: vectors are rows and columns in it, and what is returned
+        is ``out`` without these dimensions.
 
     Examples
     --------
@@ -65,6 +70,8 @@ def multi_dot(arrays: Sequence[Any], /) -> Tensor:
     given = on_one_device(*arrays)
     if len(given) < 2:
         raise ValueError(f"[multi_dot] expected at least two arrays, got {len(given)}")
+    if out is not None and len(given) == 2:
+        return whole.dot(given[0], given[1], out)
     first, last = given[0].ndim == 1, given[-1].ndim == 1
     if first:
         given[0] = _C.reshape(given[0], (1, -1), None)
@@ -78,9 +85,12 @@ def multi_dot(arrays: Sequence[Any], /) -> Tensor:
     else:
         sizes = [x.shape[0] for x in given] + [given[-1].shape[1]]
         result = _chain(given, _best_splits(sizes), 0, len(given) - 1)
+    if out is not None:
+        result = store("multi_dot", out, result, "no")
     if not (first or last):
         return result
-    return _C.reshape(result, result.shape[int(first) : 2 - int(last)], None)
+    shape = result.shape[int(first) : 2 - int(last)]
+    return _C.reshape(result, shape, None) if out is None else out.reshape(shape)
 
 
 def _product_of_three(a: Tensor, b: Tensor, c: Tensor) -> Tensor:

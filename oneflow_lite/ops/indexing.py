@@ -16,16 +16,22 @@ from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.creation.ranges import arange
 from oneflow_lite.ops.elementwise import clip
 from oneflow_lite.ops.manipulation.shapes import ravel
-from oneflow_lite.ops.masking import written
+from oneflow_lite.ops.masking import store_back, written
 from oneflow_lite.ops.operands import host_array, is_number_along
+from oneflow_lite.ops.paths import native_unless
 from oneflow_lite.ops.table import exported
 
 _MODES = {"raise": 0, "wrap": 1, "clip": 2}
 
 
-@_C.native(_C.paths.take)
+@native_unless(_C.paths.take, "out")
 def take(
-    x: Any, /, indices: Any, axis: SupportsIndex | None = None, *, mode: str = "raise"
+    x: Any,
+    /,
+    indices: Any,
+    axis: SupportsIndex | None = None,
+    out: Any = None,
+    mode: str = "raise",
 ) -> Tensor:
     """Return the elements at integer positions along an axis.
 
@@ -37,6 +43,9 @@ def take(
         Of any shape, which takes the place of the axis; negative ones count from the end.
     axis : int, optional
         None: the positions are in the flattened tensor.
+    out : Tensor or array, optional
+        Where the result goes, of a dtype whose values that of x has; what does not fit into it is
+        lost, as in NumPy. An array waits for it.
     mode : {"raise", "wrap", "clip"}
         What an index out of range does: an error, counting on from the other end, or the nearest
         position (then negative ones are 0).
@@ -45,6 +54,8 @@ def take(
     ------
     IndexError
         For indices that are not integers or out of range; for those of tensors at the look.
+    TypeError, ValueError
+        For ``out`` of another dtype, or of another shape.
 
     Examples
     --------
@@ -52,6 +63,8 @@ def take(
     array([[3, 1],
            [6, 4]])
     """
+    if out is not None:
+        return store_back("take", out, take(x, indices, axis, mode=mode))
     given = asarray(x)
     source = ravel(given) if axis is None else given
     along: Any = 0 if axis is None else axis
@@ -178,8 +191,8 @@ def put(x: Tensor, indices: Any, values: Any, /, mode: str = "raise") -> None:
         _C.assign(target, _C.reshape(flat, target.shape, None))
 
 
-@_C.native(_C.paths.compress)
-def compress(condition: Any, x: Any, axis: int | None = None) -> Tensor:
+@native_unless(_C.paths.compress, "out")
+def compress(condition: Any, x: Any, axis: int | None = None, out: Any = None) -> Tensor:
     """Return the slices along an axis for which a condition is true.
 
     Parameters
@@ -190,12 +203,16 @@ def compress(condition: Any, x: Any, axis: int | None = None) -> Tensor:
         Operand.
     axis : int, optional
         None: x is flattened.
+    out : Tensor or array, optional
+        As for ``take``.
 
     Examples
     --------
     >>> flow.compress([False, True], flow.tensor([[1, 2], [3, 4]]), axis=0).numpy()
     array([[3, 4]])
     """
+    if out is not None:
+        return store_back("compress", out, compress(condition, x, axis))
     return _compressed("compress", condition, asarray(x), axis)
 
 

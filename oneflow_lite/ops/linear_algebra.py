@@ -2,19 +2,23 @@
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
+from oneflow_lite.dtypes import canonical, resolve_loop
 from oneflow_lite.ops import blas as blas
 from oneflow_lite.ops.creation.data import ascontiguousarray
 from oneflow_lite.ops.elementwise import conj
 from oneflow_lite.ops.manipulation.joining import stack
 from oneflow_lite.ops.manipulation.shapes import moveaxis
+from oneflow_lite.ops.masking import required_target, store
 from oneflow_lite.ops.operands import on_one_device
+from oneflow_lite.ops.paths import native_unless
 from oneflow_lite.ops.statistics.reduction import sum as sum_of
 from oneflow_lite.ops.table import Pattern, Properties, exported
 
@@ -26,7 +30,9 @@ _FAR = 2**62  # beyond every diagonal
 Axes = SupportsIndex | Sequence[SupportsIndex]
 
 
-def matmul(x1: Any, x2: Any, /) -> Tensor:
+def matmul(
+    x1: Any, x2: Any, /, *, dtype: Any = None, casting: str = "same_kind", out: Any = None
+) -> Tensor:
     """Return the matrix product of the last two dimensions; the others are broadcast.
 
     Parameters
@@ -34,22 +40,44 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     x1, x2 : Tensor or array
         Of at least one dimension; one dimension stands for a row on the left and a column on the
         right, which the result does not have.
+    dtype : dtype, optional
+        To multiply in, and of the result, instead of the promoted one.
+    casting : {"no", "equiv", "safe", "same_kind", "unsafe"}
+        Which casts of the operands, and of the result to ``out``, are allowed.
+    out : Tensor or array, optional
+        Where the result goes; its first dimensions may be larger, as those of operands that are
+        broadcast. A tuple of one is taken, too, as by ufuncs. An array waits for it.
 
     Raises
     ------
+    TypeError
+        For a cast that is not allowed.
     ValueError
-        Where the last dimension of x1 is not that of x2 before the last.
+        Where the last dimension of x1 is not that of x2 before the last; for ``out`` of another
+        shape.
 
     Examples
     --------
     >>> flow.matmul(flow.tensor([[1.0, 2.0]]), flow.tensor([3.0, 4.0])).numpy()
     array([11.])
     """
-    return _C.matmul(*on_one_device(x1, x2))
+    given = on_one_device(x1, x2)
+    if out is None is dtype and casting == "same_kind":
+        return _C.matmul(*given)
+    return _as_ufunc(np.matmul, _C.matmul, given, dtype, casting, out)
 
 
-@_C.native(_C.paths.vecdot)
-def vecdot(x1: Any, x2: Any, /, *, axis: SupportsIndex = -1) -> Tensor:
+@native_unless(_C.paths.vecdot, "dtype", "casting", "out")
+def vecdot(
+    x1: Any,
+    x2: Any,
+    /,
+    *,
+    axis: SupportsIndex = -1,
+    dtype: Any = None,
+    casting: str = "same_kind",
+    out: Any = None,
+) -> Tensor:
     """Return the dot products of the vectors along an axis; x1 is conjugated.
 
     Parameters
@@ -58,40 +86,57 @@ def vecdot(x1: Any, x2: Any, /, *, axis: SupportsIndex = -1) -> Tensor:
         Operands, broadcast against each other but for the axis.
     axis : int
         Of both operands.
+    dtype, casting, out
+        As for ``matmul``.
 
     Examples
     --------
     >>> flow.vecdot(flow.tensor([[1, 2], [3, 4]]), flow.tensor([1, 10])).numpy()
     array([21, 43])
     """
+    if not (out is None is dtype and casting == "same_kind"):
+        given = on_one_device(x1, x2)
+        return _as_ufunc(np.vecdot, partial(vecdot, axis=axis), given, dtype, casting, out)
     a, b = (_last(x, axis, "vecdot") for x in on_one_device(x1, x2))
     _check_vectors("vecdot", a, 1, b, 1)
     return _C.matmul(_row(_conjugate(a)), _column(b))[..., 0, 0]
 
 
-@_C.native(_C.paths.matvec)
-def matvec(x1: Any, x2: Any, /) -> Tensor:
+@native_unless(_C.paths.matvec, "dtype", "casting", "out")
+def matvec(
+    x1: Any, x2: Any, /, *, dtype: Any = None, casting: str = "same_kind", out: Any = None
+) -> Tensor:
     """Return the products of matrices with vectors; leading dimensions are broadcast.
+
+    ``dtype``, ``casting`` and ``out`` as for ``matmul``.
 
     Examples
     --------
     >>> flow.matvec(flow.tensor([[1, 2], [3, 4]]), flow.tensor([1, 10])).numpy()
     array([21, 43])
     """
+    if not (out is None is dtype and casting == "same_kind"):
+        return _as_ufunc(np.matvec, matvec, on_one_device(x1, x2), dtype, casting, out)
     a, b = on_one_device(x1, x2)
     _check_vectors("matvec", a, 2, b, 1)
     return _C.matmul(a, _column(b))[..., 0]
 
 
-@_C.native(_C.paths.vecmat)
-def vecmat(x1: Any, x2: Any, /) -> Tensor:
+@native_unless(_C.paths.vecmat, "dtype", "casting", "out")
+def vecmat(
+    x1: Any, x2: Any, /, *, dtype: Any = None, casting: str = "same_kind", out: Any = None
+) -> Tensor:
     """Return the products of vectors, conjugated, with matrices; leading dimensions are broadcast.
+
+    ``dtype``, ``casting`` and ``out`` as for ``matmul``.
 
     Examples
     --------
     >>> flow.vecmat(flow.tensor([1, 10]), flow.tensor([[1, 2], [3, 4]])).numpy()
     array([31, 42])
     """
+    if not (out is None is dtype and casting == "same_kind"):
+        return _as_ufunc(np.vecmat, vecmat, on_one_device(x1, x2), dtype, casting, out)
     a, b = on_one_device(x1, x2)
     _check_vectors("vecmat", a, 1, b, 2)
     return _C.matmul(_row(_conjugate(a)), b)[..., 0, :]
@@ -138,12 +183,27 @@ def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Axes, Axes] = 2) -> Tensor:
     return _C.reshape(_C.matmul(first, second), shape, None)
 
 
-@_C.native(_C.paths.dot)
-def dot(a: Any, b: Any) -> Tensor:
+@native_unless(_C.paths.dot, "out")
+def dot(a: Any, b: Any, out: Any = None) -> Tensor:
     """Return the sums of products over the last axis of a and the last but one of b.
 
     That is the inner product of vectors (nothing is conjugated), the product of matrices, and
     ``a * b`` where either has no dimensions.
+
+    Parameters
+    ----------
+    a, b : Tensor or array
+        Operands.
+    out : Tensor or array, optional
+        Where the result goes, of its dtype and shape. Of ``a * b``, as for ``multiply``. An array
+        waits for it.
+
+    Raises
+    ------
+    TypeError
+        For ``out`` of another dtype.
+    ValueError
+        For shapes that do not fit.
 
     Examples
     --------
@@ -151,7 +211,12 @@ def dot(a: Any, b: Any) -> Tensor:
     11
     """
     x, y = on_one_device(a, b)
-    if x.ndim == 0 or y.ndim == 0:
+    scales = x.ndim == 0 or y.ndim == 0
+    if out is not None:
+        rule = "same_kind" if scales else "no"
+        stored: Tensor = store("dot", out, dot(x, y), rule, widens=scales)
+        return stored
+    if scales:
         return x * y
     if x.ndim <= 2 and y.ndim <= 2:
         return _C.matmul(x, y)
@@ -184,8 +249,10 @@ def vdot(a: Any, b: Any, /) -> Tensor:
     return _C.matmul(_conjugate(x), y)
 
 
-def outer(a: Any, b: Any) -> Tensor:
+def outer(a: Any, b: Any, out: Any = None) -> Tensor:
     """Return the products of all pairs of elements of the flattened operands.
+
+    ``out`` as for ``multiply``: where the result goes, in a dtype of its kind or of a higher one.
 
     Examples
     --------
@@ -194,7 +261,8 @@ def outer(a: Any, b: Any) -> Tensor:
            [ 2, 20]])
     """
     x, y = on_one_device(a, b)
-    return _C.reshape(x, (-1, 1), None) * _C.reshape(y, (1, -1), None)
+    made = _C.reshape(x, (-1, 1), None) * _C.reshape(y, (1, -1), None)
+    return made if out is None else store("outer", out, made, widens=True)
 
 
 def kron(a: Any, b: Any) -> Tensor:
@@ -215,15 +283,25 @@ def kron(a: Any, b: Any) -> Tensor:
     return _C.reshape(first * second, shape, None)
 
 
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+def cross(
+    x1: Any,
+    x2: Any,
+    /,
+    axisa: SupportsIndex = -1,
+    axisb: SupportsIndex = -1,
+    axisc: SupportsIndex = -1,
+    axis: SupportsIndex | None = None,
+) -> Tensor:
     """Return the cross products of vectors of three elements.
 
     Parameters
     ----------
     x1, x2 : Tensor or array
         Operands, broadcast against each other.
-    axis : int
-        Of both operands; of size 3.
+    axisa, axisb, axisc : int
+        Where the vectors are in x1, in x2 and in the result.
+    axis : int, optional
+        The same for all three.
 
     Raises
     ------
@@ -235,7 +313,10 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     >>> flow.cross(flow.tensor([1, 0, 0]), flow.tensor([0, 1, 0])).numpy()
     array([0, 0, 1])
     """
-    a, b = (_last(x, axis, "cross") for x in on_one_device(x1, x2))
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = on_one_device(x1, x2)
+    a, b = _last(a, axisa, "cross"), _last(b, axisb, "cross")
     if a.shape[-1] != 3 or b.shape[-1] != 3:
         raise ValueError(
             f"[cross] expected vectors of 3 elements, got {a.shape[-1]} and {b.shape[-1]}"
@@ -243,12 +324,9 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     a0, a1, a2 = (a[..., i] for i in range(3))
     b0, b1, b2 = (b[..., i] for i in range(3))
     parts = [a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]
-    # The axis counts in the broadcast shape, whose last dimensions are the operands'.
-    ndim = parts[0].ndim + 1
-    position = axis if axis < 0 else axis + ndim - max(a.ndim, b.ndim)
     # As NumPy's, the vectors lie by rows.
     by_rows = [part if part.is_contiguous() else ascontiguousarray(part) for part in parts]
-    return moveaxis(stack(by_rows, axis=-1), -1, position)
+    return moveaxis(stack(by_rows, axis=-1), -1, axisc)
 
 
 def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
@@ -280,6 +358,7 @@ def trace(
     axis1: int = 0,
     axis2: int = 1,
     dtype: Any = None,
+    out: Any = None,
 ) -> Tensor:
     """Return the sum along a diagonal of two axes; parameters as for ``diagonal`` and ``sum``.
 
@@ -288,7 +367,40 @@ def trace(
     >>> flow.trace(flow.tensor([[1, 2], [3, 4]])).item()
     5
     """
+    if out is not None:
+        return sum_of(diagonal(x, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
     return sum_of(diagonal(x, offset, axis1, axis2), axis=-1, dtype=dtype)
+
+
+def _as_ufunc(
+    ufunc: np.ufunc,
+    product: Callable[[Tensor, Tensor], Tensor],
+    given: Sequence[Tensor],
+    dtype: Any,
+    casting: str,
+    out: Any,
+) -> Tensor:
+    """Return the product in the loop that NumPy chooses, put into ``out``, if any.
+
+    Where there is no loop, NumPy's own error.
+    """
+    op = ufunc.__name__
+    if isinstance(out, tuple) and len(out) == 1:
+        (out,) = out
+    target = None if out is None else required_target(op, out).dtype
+    wanted = None if dtype is None else canonical(dtype, op)
+    dtypes = (*(x.dtype for x in given), target)
+    loop = resolve_loop(ufunc, dtypes, (None, None, wanted), casting=casting)
+    a, b = (_C.astype(x, one, False) for x, one in zip(given, loop, strict=False))
+    made = product(a, b)
+    if out is None:
+        return made
+    # The last dimensions of products are not broadcast to those of out.
+    cores = (a.ndim > 1) + (b.ndim > 1) if op == "matmul" else int(op != "vecdot")
+    if made.shape[made.ndim - cores :] != out.shape[out.ndim - cores :]:
+        raise ValueError(f"[{op}] expected out of shape {made.shape}, got {out.shape}")
+    stored: Tensor = store(op, out, made, casting, widens=True)
+    return stored
 
 
 def _last(x: Tensor, axis: SupportsIndex, op: str) -> Tensor:

@@ -62,6 +62,19 @@ def store(
     return target
 
 
+def store_back(op: str, target: Any, value: Tensor) -> Tensor:
+    """Put a result where ``out`` says, as NumPy's ``take`` does: the target casts to the result.
+
+    A target of a dtype whose values the result's dtype has not is a TypeError. What does not fit
+    into a smaller one is lost.
+    """
+    given = required_target(op, target).dtype
+    if not np.can_cast(given, value.dtype, "safe"):
+        raise TypeError(f"[{op}] expected out of a dtype that casts to {value.dtype}, got {given}")
+    stored: Tensor = store(op, target, value, "unsafe")
+    return stored
+
+
 def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     try:
         return np.broadcast_shapes(shape, to) == to

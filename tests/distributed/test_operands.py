@@ -1,4 +1,4 @@
-"""What operands, keys and values may be: of many ranks, and of one placement."""
+"""What operands, keys, values and targets may be: of many ranks, and of one placement."""
 
 from collections.abc import Callable
 from typing import Any
@@ -253,5 +253,39 @@ def test_a_tensor_of_this_rank_is_no_factor_from_the_left() -> None:
             flow.ones((2, 2)) @ spread(A)
         with pytest.raises(TypeError, match="to_global"):
             [[1.0, 2.0]] @ spread(A)
+
+    on_ranks(program, 2)
+
+
+# --- targets: results of many ranks go nowhere but into a new tensor
+
+WITH_OUT = ("matmul", "dot", "outer", "take", "cumsum", "vecdot", "trace", "fft.fft")
+TO_OUT: dict[str, Callable[[Any, flow.Tensor, Any], Any]] = {  # a function, and two tensors
+    "all of many ranks": lambda f, t, x: f(x, x, out=x),
+    "of one rank": lambda f, t, x: f(x, x, out=t),
+    "from one rank": lambda f, t, x: f(t, t, out=x),
+}
+
+
+@pytest.mark.parametrize("kind", [sbp.broadcast, sbp.split(0)], ids=str)
+def test_many_ranks_have_no_target(kind: Any) -> None:
+    def program() -> None:
+        t = flow.ones((4, 4))
+        x = flow.ones((4, 4), placement=placement.all("cpu"), sbp=kind)
+        for path in WITH_OUT:
+            name = path.rpartition(".")[2]
+            function = flow.fft.fft if name == "fft" else getattr(flow, name)
+            words = rf"\[{name}\] out: not for a GlobalTensor; y\[\.\.\.\] = flow\.{name}\("
+            for call in TO_OUT.values():
+                with pytest.raises(TypeError, match=words):
+                    call(function, t, x)
+        for name in ("take", "outer", "dot"):
+            args = (x, [0], 0, x) if name == "take" else (x, x, x)  # by position
+            with pytest.raises(TypeError, match=rf"\[{name}\] out: not for a GlobalTensor"):
+                getattr(flow, name)(*args)
+        for name in ("cumsum", "cumprod", "take"):
+            with pytest.raises(TypeError, match=rf"\[{name}\] a GlobalTensor is no .* no out="):
+                getattr(x, name)([0], out=x)
+        assert (t.numpy() == 1).all()
 
     on_ranks(program, 2)

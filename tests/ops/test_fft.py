@@ -115,6 +115,90 @@ def test_shifts(name: str, device: flow.Device) -> None:
         assert not getattr(flow.fft, name)(t).shares_storage(t)
 
 
+OUTS: dict[str, tuple[dict[str, Any], str]] = {  # keywords, and the kind of the result
+    **{name: ({"axis": 1}, "c") for name in (*COMPLEX, *REAL)},
+    **{f"{name} of 9": ({"axis": 1, "n": 9}, "c") for name in (*COMPLEX, *REAL)},
+    **{name: ({"axis": 0}, "f") for name in TO_REAL},
+    **{name: ({}, "c") for name in ("fft2", "ifft2", "fftn", "ifftn", "rfft2", "rfftn")},
+    **{name: ({}, "f") for name in ("irfft2", "irfftn")},
+    **{"fftn along": ({"axes": (2, 0)}, "c"), "rfftn along": ({"axes": (1, 2, 0)}, "c")},
+    **{"irfftn along": ({"axes": (2, 0), "s": (3, 4)}, "f")},
+}
+# NumPy 2.4 leaves their targets as they are; these do the same with theirs.
+FORGETFUL: dict[str, tuple[str, dict[str, Any]]] = {
+    "ifft2": ("ifftn", {"axes": (-2, -1)}),
+    "irfft2": ("irfftn", {"axes": (-2, -1)}),
+    "hfft": ("irfft", {"norm": "forward"}),
+}
+
+
+@pytest.mark.parametrize("name", OUTS)
+def test_out(name: str, device: flow.Device) -> None:
+    """Of each precision, in which NumPy computes along the next axis."""
+    (keywords, kind), name = OUTS[name], name.split()[0]
+    ours = getattr(flow.fft, name)
+    instead, more = FORGETFUL.get(name, (name, {}))
+    is_of_real = name in REAL or name.startswith("rfft")
+    for dtype in ("float32", "float64") if is_of_real else ("float64", "complex64"):
+        x = numbers((3, 4, 5), dtype)
+        t = flow.tensor(x, device=device)
+        shape = ours(t, **keywords).shape
+        for target in ("c8", "c16") if kind == "c" else ("f4", "f8", "c16"):
+            wanted = np.full(shape, 7, target)
+            operand = x.conj() if name == "hfft" else x
+            getattr(np.fft, instead)(operand, **keywords, **more, out=wanted)
+            whole = flow.full((*shape, 2), 7, dtype=target, device=device)
+            ours(t, **keywords, out=whole[..., 1])
+            same(wanted, whole[..., 1])
+            assert flow.all(whole[..., 0] == 7)
+            for function in (ours, getattr(np.fft, name)):
+                out = flow.full(shape, 7, dtype=target, device=device)
+                assert function(t, **keywords, out=out) is out
+                same(wanted, out)
+            array = np.full(shape, 7, target)
+            assert ours(t, **keywords, out=array) is array
+            same(wanted, flow.tensor(array))
+            out = flow.full(shape, 7, dtype=target, device=device)
+            flow.jit(lambda t, out: ours(t, **keywords, out=out))(t, out)
+            same(wanted, out)
+
+
+@pytest.mark.parametrize("name", OUTS)
+def test_an_out_that_does_not_fit(name: str, device: flow.Device) -> None:
+    (keywords, kind), name = OUTS[name], name.split()[0]
+    function = getattr(flow.fft, name)
+    t = flow.tensor(numbers((3, 4, 5), "float64"), device=device)
+    result = function(t, **keywords)
+    for target in ("int64", "float64") if kind == "c" else ("int64",):
+        if name not in FORGETFUL:
+            with pytest.raises(TypeError, match="Cannot cast ufunc"):
+                getattr(np.fft, name)(t.numpy(), **keywords, out=np.zeros(result.shape, target))
+        with pytest.raises(TypeError, match="Cannot cast ufunc"):
+            function(t, **keywords, out=flow.zeros(result.shape, dtype=target, device=device))
+    for shape in ((3, 40, 5), (*result.shape, 1), result.shape[1:]):
+        with pytest.raises(ValueError, match="expected out of shape"):
+            function(t, **keywords, out=flow.zeros(shape, dtype=result.dtype, device=device))
+    with pytest.raises(TypeError, match="expected out to be a tensor or array, got list"):
+        function(t, **keywords, out=[0j])
+
+
+def test_out_may_be_the_operand(device: flow.Device) -> None:
+    x = numbers((4, 4), "complex128")
+    for name in (*COMPLEX, "fft2", "ifftn"):
+        wanted = getattr(np.fft, name)(x)
+        t = flow.tensor(x, device=device)
+        assert getattr(flow.fft, name)(t, out=t) is t
+        same(wanted, t)
+        whole = flow.tensor(np.concatenate([x, x[:1]]), device=device)
+        getattr(flow.fft, name)(whole[:4], out=whole[1:])
+        same(wanted, whole[1:])
+    rows = flow.zeros((3, 4), dtype=complex, device=device)
+    flow.fft.fft(flow.tensor(x[:1], device=device), out=rows)
+    same(np.fft.fft(x[:1], out=np.zeros((3, 4), complex)), rows)
+    none = flow.zeros((0, 4), dtype=complex, device=device)
+    assert flow.fft.fft(flow.zeros((0, 4), device=device), out=none) is none
+
+
 def test_errors() -> None:
     x = flow.ones(4)
     for name in (*COMPLEX, *REAL, *TO_REAL):

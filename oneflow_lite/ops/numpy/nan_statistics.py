@@ -11,6 +11,7 @@ from oneflow_lite.dtypes import float64, isdtype, result_type
 from oneflow_lite.ops.creation.data import asarray, empty, full
 from oneflow_lite.ops.elementwise import floor, isnan, maximum, minimum
 from oneflow_lite.ops.manipulation.joining import concat, stack
+from oneflow_lite.ops.masking import store_back
 from oneflow_lite.ops.numpy.quantiles import (
     Parts,
     checked_parts,
@@ -30,7 +31,9 @@ from oneflow_lite.ops.statistics.scan import cumprod, cumsum
 from oneflow_lite.ops.table import exported
 
 
-def nanargmax(x: Any, /, axis: SupportsIndex | None = None, *, keepdims: bool = False) -> Tensor:
+def nanargmax(
+    x: Any, /, axis: SupportsIndex | None = None, out: Any = None, *, keepdims: bool = False
+) -> Tensor:
     """Return the index of the first largest element that is not NaN. Parameters as for ``argmax``.
 
     Raises
@@ -44,13 +47,17 @@ def nanargmax(x: Any, /, axis: SupportsIndex | None = None, *, keepdims: bool = 
     2
     """
     given = asarray(x)
+    if out is not None:
+        return store_back("nanargmax", out, nanargmax(given, axis, keepdims=keepdims))
     found = _found_at_once("nanargmax", argmax, given, axis, keepdims)
     if found is not None:
         return found
     return argmax(_filled("nanargmax", given, axis, -np.inf), axis, keepdims=keepdims)
 
 
-def nanargmin(x: Any, /, axis: SupportsIndex | None = None, *, keepdims: bool = False) -> Tensor:
+def nanargmin(
+    x: Any, /, axis: SupportsIndex | None = None, out: Any = None, *, keepdims: bool = False
+) -> Tensor:
     """Return the index of the first smallest element that is not NaN; see ``nanargmax``.
 
     Examples
@@ -59,32 +66,40 @@ def nanargmin(x: Any, /, axis: SupportsIndex | None = None, *, keepdims: bool = 
     2
     """
     given = asarray(x)
+    if out is not None:
+        return store_back("nanargmin", out, nanargmin(given, axis, keepdims=keepdims))
     found = _found_at_once("nanargmin", argmin, given, axis, keepdims)
     if found is not None:
         return found
     return argmin(_filled("nanargmin", given, axis, np.inf), axis, keepdims=keepdims)
 
 
-def nancumsum(x: Any, /, axis: SupportsIndex | None = None, dtype: Any = None) -> Tensor:
-    """Return the running sums, in which NaN counts as 0; see ``cumsum``.
+def nancumsum(
+    x: Any, /, axis: SupportsIndex | None = None, dtype: Any = None, out: Any = None
+) -> Tensor:
+    """Return the running sums, in which NaN counts as 0. Parameters as for ``cumsum``.
 
     Examples
     --------
     >>> flow.nancumsum(flow.tensor([1.0, flow.nan, 2.0])).numpy()
     array([1., 1., 3.])
     """
-    return cumsum(without_nan(asarray(x), 0), axis, dtype)
+    given = without_nan(asarray(x), 0)
+    return cumsum(given, axis, dtype) if out is None else cumsum(given, axis, dtype, out=out)
 
 
-def nancumprod(x: Any, /, axis: SupportsIndex | None = None, dtype: Any = None) -> Tensor:
-    """Return the running products, in which NaN counts as 1; see ``cumprod``.
+def nancumprod(
+    x: Any, /, axis: SupportsIndex | None = None, dtype: Any = None, out: Any = None
+) -> Tensor:
+    """Return the running products, in which NaN counts as 1. Parameters as for ``cumprod``.
 
     Examples
     --------
     >>> flow.nancumprod(flow.tensor([3.0, flow.nan, 2.0])).numpy()
     array([3., 3., 6.])
     """
-    return cumprod(without_nan(asarray(x), 1), axis, dtype)
+    given = without_nan(asarray(x), 1)
+    return cumprod(given, axis, dtype) if out is None else cumprod(given, axis, dtype, out=out)
 
 
 def nanmedian(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:

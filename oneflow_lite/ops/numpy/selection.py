@@ -12,8 +12,9 @@ from oneflow_lite.ops.elementwise import clip
 from oneflow_lite.ops.indexing import mode_number, take, take_along_axis
 from oneflow_lite.ops.manipulation.joining import stack
 from oneflow_lite.ops.manipulation.shapes import broadcast_arrays, ravel
-from oneflow_lite.ops.masking import written
+from oneflow_lite.ops.masking import store, written
 from oneflow_lite.ops.operands import dimensions, on_one_device
+from oneflow_lite.ops.paths import native_unless
 from oneflow_lite.ops.statistics.reduction import any
 from oneflow_lite.ops.statistics.scan import cumsum
 from oneflow_lite.ops.table import exported
@@ -63,8 +64,8 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     return result
 
 
-@_C.native(_C.paths.choose)
-def choose(a: Any, choices: Any, *, mode: str = "raise") -> Tensor:
+@native_unless(_C.paths.choose, "out")
+def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tensor:
     """Return, at each place, the choice that has the number given there.
 
     Parameters
@@ -73,6 +74,8 @@ def choose(a: Any, choices: Any, *, mode: str = "raise") -> Tensor:
         The numbers.
     choices : sequence of Tensor or array, or Tensor
         All operands are broadcast against each other.
+    out : Tensor or array, optional
+        Where the result goes, cast as ``astype`` does; an array waits for it.
     mode : {"raise", "wrap", "clip"}
         What a number without a choice does: a ValueError at the look, counting on from the other
         end, or the nearest choice.
@@ -82,6 +85,9 @@ def choose(a: Any, choices: Any, *, mode: str = "raise") -> Tensor:
     >>> flow.choose(flow.tensor([1, 0, 1]), [[1, 2, 3], [10, 20, 30]]).numpy()
     array([10,  2, 30])
     """
+    if out is not None:
+        stored: Tensor = store("choose", out, choose(a, choices, mode=mode), "unsafe")
+        return stored
     how = mode_number(mode, "choose")
     parts = list(choices)
     numbers, *options = on_one_device(a, *parts)

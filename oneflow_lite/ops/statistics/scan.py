@@ -8,16 +8,18 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Op, Tensor
-from oneflow_lite.dtypes import DType, canonical, computed_in, isdtype, resolve_loop
+from oneflow_lite.dtypes import DType, canonical, computed_in, isdtype, reduced_in, resolve_loop
 from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.elementwise import add, multiply
 from oneflow_lite.ops.manipulation.shapes import ravel
+from oneflow_lite.ops.masking import required_target, store
+from oneflow_lite.ops.paths import native_unless
 from oneflow_lite.ops.table import ROWS, Row, exported
 
 _ADD, _MULTIPLY = ROWS[add.__name__], ROWS[multiply.__name__]
 
 
-@_C.native(_C.paths.cumulative_sum)
+@native_unless(_C.paths.cumulative_sum, "out")
 def cumulative_sum(
     x: Any,
     /,
@@ -25,6 +27,7 @@ def cumulative_sum(
     axis: SupportsIndex | None = None,
     dtype: Any = None,
     include_initial: bool = False,
+    out: Any = None,
 ) -> Tensor:
     """Return the sums of all elements up to each one.
 
@@ -39,16 +42,24 @@ def cumulative_sum(
         int64 or uint64.
     include_initial : bool
         Start with 0: the result is longer by one.
+    out : Tensor or array, optional
+        Where the result goes, cast as ``astype`` does. Without ``dtype``, the elements are added in
+        its dtype. An array waits for it.
+
+    Raises
+    ------
+    ValueError
+        For ``out`` of another shape, and for several dimensions without an axis.
 
     Examples
     --------
     >>> flow.cumulative_sum(flow.tensor([1, 2, 3]), include_initial=True).numpy()
     array([0, 1, 3, 6])
     """
-    return _cumulative("cumulative_sum", _ADD, x, axis, dtype, include_initial)
+    return _cumulative("cumulative_sum", _ADD, x, axis, dtype, include_initial, out)
 
 
-@_C.native(_C.paths.cumulative_prod)
+@native_unless(_C.paths.cumulative_prod, "out")
 def cumulative_prod(
     x: Any,
     /,
@@ -56,6 +67,7 @@ def cumulative_prod(
     axis: SupportsIndex | None = None,
     dtype: Any = None,
     include_initial: bool = False,
+    out: Any = None,
 ) -> Tensor:
     """Return the products of all elements up to each one. Parameters as for ``cumulative_sum``.
 
@@ -64,24 +76,32 @@ def cumulative_prod(
     >>> flow.cumulative_prod(flow.tensor([1, 2, 3])).numpy()
     array([1, 2, 6])
     """
-    return _cumulative("cumulative_prod", _MULTIPLY, x, axis, dtype, include_initial)
+    return _cumulative("cumulative_prod", _MULTIPLY, x, axis, dtype, include_initial, out)
 
 
-@_C.native(_C.paths.cumsum)
-def cumsum(x: Any, /, axis: SupportsIndex | None = None, dtype: Any = None) -> Tensor:
+@native_unless(_C.paths.cumsum, "out")
+def cumsum(
+    x: Any, /, axis: SupportsIndex | None = None, dtype: Any = None, out: Any = None
+) -> Tensor:
     """Return the running sums as ``numpy.cumsum`` does: without an axis, of the flattened tensor.
+
+    ``out`` as for ``cumulative_sum``.
 
     Examples
     --------
     >>> flow.cumsum(flow.tensor([[1, 2], [3, 4]])).numpy()
     array([ 1,  3,  6, 10])
     """
-    return _flattened("cumsum", _ADD, x, axis, dtype)
+    return _flattened("cumsum", _ADD, x, axis, dtype, out)
 
 
-@_C.native(_C.paths.cumprod)
-def cumprod(x: Any, /, axis: SupportsIndex | None = None, dtype: Any = None) -> Tensor:
+@native_unless(_C.paths.cumprod, "out")
+def cumprod(
+    x: Any, /, axis: SupportsIndex | None = None, dtype: Any = None, out: Any = None
+) -> Tensor:
     """Return the running products as ``numpy.cumprod`` does: flattened without an axis.
+
+    ``out`` as for ``cumulative_sum``.
 
     Examples
     --------
@@ -89,7 +109,7 @@ def cumprod(x: Any, /, axis: SupportsIndex | None = None, dtype: Any = None) -> 
     array([[ 1,  2],
            [ 3, 12]])
     """
-    return _flattened("cumprod", _MULTIPLY, x, axis, dtype)
+    return _flattened("cumprod", _MULTIPLY, x, axis, dtype, out)
 
 
 def accumulate(op: Op, x: Any, axis: SupportsIndex = 0, dtype: Any = None) -> Tensor:
@@ -106,23 +126,33 @@ def accumulate(op: Op, x: Any, axis: SupportsIndex = 0, dtype: Any = None) -> Te
 
 
 def _cumulative(
-    op: str, row: Row, x: Any, axis: SupportsIndex | None, dtype: Any, include_initial: bool
+    op: str,
+    row: Row,
+    x: Any,
+    axis: SupportsIndex | None,
+    dtype: Any,
+    include_initial: bool,
+    out: Any,
 ) -> Tensor:
     given = asarray(x)
     given = _C.reshape(given, (1,), None) if given.ndim == 0 else given
     if axis is None and given.ndim > 1:
         raise ValueError(f"[{op}] expected an axis, for {given.ndim} dimensions")
-    wanted = _accumulator(row, given.dtype, dtype, op)
+    wanted = _accumulator(row, given.dtype, dtype, op, out)
     initial = row.ufunc.identity if include_initial else None
-    return _accumulated(op, row, given, 0 if axis is None else axis, wanted, initial)
+    made = _accumulated(op, row, given, 0 if axis is None else axis, wanted, initial)
+    return made if out is None else store(op, out, made, "unsafe")
 
 
-def _flattened(op: str, row: Row, x: Any, axis: SupportsIndex | None, dtype: Any) -> Tensor:
+def _flattened(
+    op: str, row: Row, x: Any, axis: SupportsIndex | None, dtype: Any, out: Any
+) -> Tensor:
     given = asarray(x)
     if given.ndim != 1 and (axis is None or given.ndim == 0):
         given = ravel(given)
-    wanted = _accumulator(row, given.dtype, dtype, op)
-    return _accumulated(op, row, given, 0 if axis is None else axis, wanted, None)
+    wanted = _accumulator(row, given.dtype, dtype, op, out)
+    made = _accumulated(op, row, given, 0 if axis is None else axis, wanted, None)
+    return made if out is None else store(op, out, made, "unsafe")
 
 
 def _accumulated(
@@ -169,8 +199,10 @@ def _loop(row: Row, dtype: DType) -> tuple[tuple[bool, ...], tuple[np.ufunc, str
     return attr, (row.ufunc, f"{dtype.char}{dtype.char}->{dtype.char}")
 
 
-def _accumulator(row: Row, dtype: DType, wanted: Any, op: str) -> DType:
-    """The dtype to accumulate in."""
+def _accumulator(row: Row, dtype: DType, wanted: Any, op: str, out: Any = None) -> DType:
+    """The dtype to accumulate in, which is that of ``out`` where none is wanted."""
+    if wanted is None and out is not None:
+        wanted = reduced_in(row.ufunc, dtype, required_target(op, out).dtype)
     if wanted is not None:
         return _closed(row.ufunc, canonical(wanted, op), False, op)
     return _closed(row.ufunc, dtype, row.properties.associative, op)

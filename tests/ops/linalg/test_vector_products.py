@@ -169,3 +169,18 @@ def test_many_dots_of_views(dtype: str, device: flow.Device) -> None:
             same(np.vecdot(a, turned, axis=axis), flow.vecdot(s, mirrored, axis=axis))
         same(np.vecdot(a[:, ::2], b[:, ::2]), flow.vecdot(s[:, ::2], t[:, ::2]))
         same(np.vecdot(a.T, b.T), flow.vecdot(s.T, t.T))
+
+
+@pytest.mark.parametrize("axes", [(0, 1, 2), (-1, 0, 0), (2, -1, 1), (1, 1, -2)])
+def test_the_axes_of_a_cross_product(axes: tuple[int, int, int], device: flow.Device) -> None:
+    x, y = (np.random.default_rng(k).normal(size=(3, 3, 3)) for k in (1, 2))
+    t, u = (flow.tensor(one, device=device) for one in (x, y))
+    same(np.cross(x, y, *axes), flow.cross(t, u, *axes))
+    names = dict(zip(("axisa", "axisb", "axisc"), axes, strict=True))
+    for function in (flow.cross, np.cross):
+        same(np.cross(x, y, **names), function(t, u, **names))
+        same(np.cross(x, y, *axes, axis=0), function(t, u, **names, axis=0))
+    with pytest.raises(IndexError, match="axis"):
+        flow.cross(t, u, axisc=3)
+    with pytest.raises(ValueError, match=r"\[cross\] expected vectors of 3 elements, got 2"):
+        flow.cross(t[:2], u, axisa=0)
