@@ -73,7 +73,9 @@ LOOKS = {
     "linalg.lstsq": "where there are more rows than columns: the rank decides whether there are "
     "residuals",
     **dict.fromkeys(("nanargmax", "nanargmin"), "a lane of NaN only is an error"),
-    **dict.fromkeys(("nanpercentile", "nanquantile"), "where q is given as a tensor"),
+    **dict.fromkeys(
+        ("nanpercentile", "nanquantile"), "where q is given as a tensor, or weights are"
+    ),
     "setxor1d": _COUNT,
     **dict.fromkeys(("argpartition", "partition"), "where kth is given as a tensor"),
     **dict.fromkeys(("delete", "insert"), "where the places are given as a tensor"),
@@ -86,8 +88,8 @@ LOOKS = {
     "piecewise": "how many elements a function is given depends on the values",
     "gradient": "where coordinates are given as a tensor",
     "pad": "where widths or values are given as a tensor",
-    "percentile": "where q is given as a tensor",
-    "quantile": "where q is given as a tensor",
+    "percentile": "where q is given as a tensor, or weights are",
+    "quantile": "where q is given as a tensor, or weights are",
     "roll": "where the shift is given as a tensor",
     "repeat": "where the repeats are given as a tensor",
     "save": "it writes the values",

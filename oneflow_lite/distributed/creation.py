@@ -62,6 +62,8 @@ def created(
         part = function(own, *args[1:], device="cpu", **names)
     else:
         made = function(*args, device="cpu", **names)
+        if not isinstance(made, Tensor):
+            raise TypeError(f"[{name}] placement: only a call that makes one tensor takes it")
         layout = Layout(list(made.shape), placement, whole)
         box = layout.box(rank)
         part = made if box is None or whole == [broadcast] * len(whole) else _C.copy(made[box])

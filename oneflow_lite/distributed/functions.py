@@ -97,6 +97,8 @@ def on_whole(
     name: str, function: Callable[..., Any], args: tuple[Any, ...], names: dict[str, Any]
 ) -> Any:
     """Compute on each rank what all of them have; each has all of the results."""
+    if isinstance(names.get("out"), (GlobalTensor, Tensor)):
+        refuse_out(name, names["out"])
     operands = list(tensors((args, names)))
     like = next((x for x in operands if isinstance(x, GlobalTensor)), None)
     if like is None:

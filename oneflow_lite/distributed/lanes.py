@@ -373,6 +373,11 @@ def _of_like(
     def make(
         x: Any, /, *args: Any, placement: Any = None, sbp: Any = None, **names: Any
     ) -> GlobalTensor:
+        if names.pop("shape", None) is not None:
+            raise TypeError(
+                f"[{function.__name__}] shape: not for a GlobalTensor; "
+                f"flow.{of_shape.__name__}(shape, placement=x.placement, sbp=x.sbp)"
+            )
         if placement is None and sbp is None:
             return like(x, lambda part: function(part, *args, **names))
         given = {"dtype": x.dtype} | {name: each for name, each in names.items() if each}

@@ -18,10 +18,11 @@ from oneflow_lite.ops.manipulation.shapes import transpose
 
 File = str | os.PathLike[str] | IO[bytes]
 
+_MAX_HEADER_SIZE = 10000  # NumPy's
 _BFLOAT16_IN_FILES = np.dtype("V2")
 
 
-def save(file: File, x: Any) -> None:
+def save(file: File, x: Any, allow_pickle: bool = True) -> None:
     """Write one tensor to a file in NumPy's .npy format; waits for it.
 
     The format has no bfloat16: ``load`` knows elements of two bytes without a type as that, and so
@@ -33,6 +34,8 @@ def save(file: File, x: Any) -> None:
         A name gets the suffix ``.npy`` unless it has it.
     x : Tensor or anything that ``tensor`` takes
         The value, written in row-major order unless it is column-major. Its device is not recorded.
+    allow_pickle : bool
+        Accepted, as in ``numpy.save``; it changes nothing, as tensors hold no objects.
 
     Examples
     --------
@@ -46,7 +49,7 @@ def save(file: File, x: Any) -> None:
     np.save(file, _value(x), allow_pickle=False)
 
 
-def savez(file: File, /, *tensors: Any, **named: Any) -> None:
+def savez(file: File, /, *tensors: Any, allow_pickle: bool = True, **named: Any) -> None:
     """Write tensors to a file in NumPy's .npz format; waits for them.
 
     Parameters
@@ -55,6 +58,8 @@ def savez(file: File, /, *tensors: Any, **named: Any) -> None:
         A name gets the suffix ``.npz`` unless it has it.
     *tensors, **named
         Tensors without a name are called ``arr_0``, ``arr_1``, and so on.
+    allow_pickle : bool
+        As for ``save``.
 
     Examples
     --------
@@ -68,7 +73,7 @@ def savez(file: File, /, *tensors: Any, **named: Any) -> None:
     np.savez(file, *map(_value, tensors), **_values(named))
 
 
-def savez_compressed(file: File, /, *tensors: Any, **named: Any) -> None:
+def savez_compressed(file: File, /, *tensors: Any, allow_pickle: bool = True, **named: Any) -> None:
     """Write tensors to a compressed file in NumPy's .npz format; see ``savez``.
 
     Examples
@@ -84,7 +89,12 @@ def savez_compressed(file: File, /, *tensors: Any, **named: Any) -> None:
 
 
 def load(
-    file: File, *, device: DeviceLike = None, mmap_mode: str | None = None
+    file: File,
+    mmap_mode: str | None = None,
+    allow_pickle: bool = False,
+    *,
+    max_header_size: int = _MAX_HEADER_SIZE,
+    device: DeviceLike = None,
 ) -> Tensor | dict[str, Tensor]:
     """Return what a .npy or .npz file holds: a tensor, or a dict of them.
 
@@ -93,16 +103,20 @@ def load(
     file : str, path or binary file
         Written by ``save``, ``savez`` or NumPy, of any byte order. The order of the elements is
         kept. Pickled objects are refused.
-    device : Device or str, optional
-        Where the tensors go; the thread's default device unless given.
     mmap_mode : {None, "r", "r+", "c"}
         Map a .npy file into memory instead of reading it; see ``numpy.memmap``. On the cpu the
         tensor lies over the file, read-only for "r".
+    allow_pickle : bool
+        Only False: tensors hold no objects.
+    max_header_size : int
+        The longest header of a file that is read, in characters.
+    device : Device or str, optional
+        Where the tensors go; the thread's default device unless given.
 
     Raises
     ------
     ValueError
-        For a file of another format, or of pickled objects.
+        For a file of another format, or of pickled objects, and for ``allow_pickle``.
     TypeError
         For elements that tensors do not have.
 
@@ -116,8 +130,13 @@ def load(
     tensor([[1., 0.],
             [0., 1.]], dtype=float64, device='cpu')
     """
+    if allow_pickle:
+        raise ValueError(
+            "[load] allow_pickle: tensors hold no objects; load such a file by numpy.load"
+        )
     target = resolve(device)
-    found = np.load(file, mmap_mode=mmap_mode, allow_pickle=False)  # type: ignore[arg-type]
+    mode: Any = mmap_mode  # one of NumPy's, or its error
+    found = np.load(file, mode, allow_pickle=False, max_header_size=max_header_size)
     if isinstance(found, np.ndarray):
         return tensor_of(found, target, mapped=mmap_mode is not None)
     with found:

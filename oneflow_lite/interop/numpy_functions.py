@@ -23,7 +23,7 @@ from oneflow_lite.interop.numpy_ufuncs import (
     namespace,
     not_there,
 )
-from oneflow_lite.ops.creation.data import asarray, full
+from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.masking import store, weak
 
 __all__: list[str] = []
@@ -41,14 +41,6 @@ _RENAMED_KEYWORDS = {"a_min": "min", "a_max": "max"}
 # NumPy's code is right for tensors, as it only asks for their attributes; these never wait.
 _BY_ATTRIBUTES = (np.shape, np.ndim, np.size, np.iscomplexobj, np.isrealobj)
 _BY_DTYPES = (np.can_cast, np.common_type)
-# By which rule NumPy writes to ``out``, where it is not "same_kind".
-_CASTING_TO_OUT = dict.fromkeys(
-    (
-        *(np.mean, np.var, np.median, np.nansum, np.nanprod, np.nanmax),
-        *(np.nanmin, np.nanmean, np.nanvar, np.nanmedian),
-    ),
-    "unsafe",
-)
 # These look: what they make is text or a file.
 _LOOKING = (
     *(np.array_repr, np.array_str, np.array2string),
@@ -234,18 +226,10 @@ def _finished(
     out = left.pop("out", None)
     if left.get("order") == "C":
         del left["order"]
-    if path.endswith("_like") and "shape" in left:
-        operands[0] = _reshaped(operands[0], left.pop("shape"))
     if left:
         raise TypeError(f"[numpy.{path}] {', '.join(left)}: not there for tensors")
     result = function(*operands, **named)
-    casting = _CASTING_TO_OUT.get(func, "same_kind")
-    return result if out is None else store(f"numpy.{path}", out, result, casting)
-
-
-def _reshaped(x: Tensor, shape: Any) -> Tensor:
-    """Stands for a tensor like x, of another shape: one element, broadcast."""
-    return _C.broadcast_to(full((), 0, x.dtype, device=x.device), shape)
+    return result if out is None else store(f"numpy.{path}", out, result)
 
 
 # --- functions that need more than another name

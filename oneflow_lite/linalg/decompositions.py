@@ -13,8 +13,13 @@ from oneflow_lite.linalg.lapack import (
     check_matrices,
     result_dtype,
 )
+from oneflow_lite.ops import elementwise
 from oneflow_lite.ops.creation.matrices import triu
+from oneflow_lite.ops.indexing import take_along_axis
+from oneflow_lite.ops.manipulation.rearranging import flip
+from oneflow_lite.ops.manipulation.shapes import expand_dims
 from oneflow_lite.ops.operands import on_one_device
+from oneflow_lite.ops.sorting import argsort, sort
 from oneflow_lite.ops.table import exported
 
 _POSITIVE: dict[str, Any] = {"cost": 0.02, "failure": "not positive definite"}
@@ -148,14 +153,24 @@ def qr(x: Any, /, mode: str = "reduced") -> Any:
 
 
 @overload
-def svd(x: Any, /, full_matrices: bool = ..., compute_uv: Literal[True] = ...) -> SVDResult: ...
+def svd(
+    x: Any, /, full_matrices: bool = ..., compute_uv: Literal[True] = ..., hermitian: bool = ...
+) -> SVDResult: ...
 @overload
-def svd(x: Any, /, full_matrices: bool, compute_uv: Literal[False]) -> Tensor: ...
+def svd(
+    x: Any, /, full_matrices: bool, compute_uv: Literal[False], hermitian: bool = ...
+) -> Tensor: ...
 @overload
-def svd(x: Any, /, full_matrices: bool = ..., *, compute_uv: Literal[False]) -> Tensor: ...
+def svd(
+    x: Any, /, full_matrices: bool = ..., *, compute_uv: Literal[False], hermitian: bool = ...
+) -> Tensor: ...
 @overload
-def svd(x: Any, /, full_matrices: bool = ..., compute_uv: bool = ...) -> Any: ...
-def svd(x: Any, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+def svd(
+    x: Any, /, full_matrices: bool = ..., compute_uv: bool = ..., hermitian: bool = ...
+) -> Any: ...
+def svd(
+    x: Any, /, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> Any:
     """Return the singular value decomposition of matrices: U, S and Vh.
 
     Parameters
@@ -166,6 +181,9 @@ def svd(x: Any, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
         U and Vh are square; else of shapes (..., M, K) and (..., K, N).
     compute_uv : bool
         False: return the singular values only.
+    hermitian : bool
+        The matrices are Hermitian, which is not looked at: one triangle is read, and the singular
+        values are the absolute values of ``eigh``.
 
     Returns
     -------
@@ -177,9 +195,27 @@ def svd(x: Any, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     >>> flow.linalg.svd(flow.tensor([[3.0, 0.0], [0.0, 4.0]])).S.numpy()
     array([4., 3.])
     """
+    if hermitian:
+        return _hermitian_svd(x) if compute_uv else _hermitian_svdvals(x)
     if not compute_uv:
         return svdvals(x)
     return SVDResult(*(_SVD_ALL if full_matrices else _SVD_REDUCED)(*on_one_device(x)))
+
+
+def _hermitian_svd(x: Any) -> SVDResult:
+    """By eigenvalues, whose signs go into Vh."""
+    values, vectors = eigh(x)
+    signs = elementwise.copysign(1.0, values)
+    sizes = elementwise.abs(values)
+    order = flip(argsort(sizes), -1)
+    signs, sizes = (take_along_axis(one, order, axis=-1) for one in (signs, sizes))
+    columns = take_along_axis(vectors, expand_dims(order, axis=-2), axis=-1)
+    rows = elementwise.conj((columns * expand_dims(signs, axis=-2)).mT)
+    return SVDResult(columns, sizes, rows)
+
+
+def _hermitian_svdvals(x: Any) -> Tensor:
+    return flip(sort(elementwise.abs(eigvalsh(x))), -1)
 
 
 def svdvals(x: Any, /) -> Tensor:

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import finfo
-from oneflow_lite.linalg.solving import lstsq
+from oneflow_lite.linalg.solving import inv, lstsq
 from oneflow_lite.ops.elementwise import sqrt
+from oneflow_lite.ops.linear_algebra import outer
 from oneflow_lite.ops.numpy.polynomials import vander
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.statistics.reduction import sum
@@ -20,6 +21,7 @@ def polyfit(
     rcond: float | None = ...,
     full: Literal[False] = ...,
     w: Any = ...,
+    cov: Literal[False] = ...,
 ) -> Tensor: ...
 @overload
 def polyfit(
@@ -30,13 +32,37 @@ def polyfit(
     *,
     full: Literal[True],
     w: Any = ...,
+    cov: bool | Literal["unscaled"] = ...,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, float]: ...
 @overload
 def polyfit(
-    x: Any, y: Any, deg: int, rcond: float | None = ..., full: bool = ..., w: Any = ...
+    x: Any,
+    y: Any,
+    deg: int,
+    rcond: float | None = ...,
+    full: Literal[False] = ...,
+    w: Any = ...,
+    *,
+    cov: Literal[True, "unscaled"],
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def polyfit(
+    x: Any,
+    y: Any,
+    deg: int,
+    rcond: float | None = ...,
+    full: bool = ...,
+    w: Any = ...,
+    cov: bool | Literal["unscaled"] = ...,
 ) -> Any: ...
 def polyfit(
-    x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None
+    x: Any,
+    y: Any,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: Any = None,
+    cov: bool | Literal["unscaled"] = False,
 ) -> Any:
     """Return the coefficients of the polynomial that fits samples by least squares.
 
@@ -54,6 +80,10 @@ def polyfit(
         Return residuals, rank, singular values and rcond too.
     w : Tensor or array, optional
         What each sample counts.
+    cov : bool or "unscaled"
+        Unless ``full``, return the covariance matrix of the coefficients too, one for each
+        polynomial in a third dimension. It is scaled by the residuals, for which there must be more
+        samples than coefficients, or not.
 
     Examples
     --------
@@ -61,6 +91,38 @@ def polyfit(
     >>> fit.round(6).numpy()
     array([2., 1.])
     """
+    places, samples, weight = _checked(x, y, deg, w)
+    part = len(places) * finfo(places.dtype).eps if rcond is None else rcond
+    left = vander(places, deg + 1)
+    if weight is not None:
+        left *= weight[:, None]  # in their dtypes, as NumPy does
+        samples *= weight if samples.ndim == 1 else weight[:, None]
+    scale = sqrt(sum(left * left, 0))
+    left = left / scale
+    solution, residuals, rank, singular = lstsq(left, samples, part)
+    fitted: Tensor = solution / (scale if samples.ndim == 1 else scale[:, None])
+    if full:
+        return fitted, residuals, rank, singular, part
+    if not cov:
+        return fitted
+    varied = inv(left.T @ left) / outer(scale, scale)
+    varied = varied if samples.ndim == 1 else varied[:, :, None]
+    return fitted, varied if cov == "unscaled" else varied * _variance(residuals, places, deg)
+
+
+def _variance(residuals: Tensor, places: Tensor, deg: int) -> Tensor:
+    """That of the samples around the polynomial, for each of several."""
+    free = len(places) - (deg + 1)
+    if free <= 0:
+        raise ValueError(
+            f"[polyfit] cov: expected more samples than the {deg + 1} coefficients, got "
+            f'{len(places)}; cov="unscaled" needs none more'
+        )
+    return residuals / free
+
+
+def _checked(x: Any, y: Any, deg: int, w: Any) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Where samples were taken, the samples and their weights, as floating-point numbers."""
     given = on_one_device(x, y) if w is None else on_one_device(x, y, w)
     places, samples, *weights = (one + 0.0 for one in given)
     if deg < 0:
@@ -73,15 +135,7 @@ def polyfit(
     for one in (samples, *weights):
         if one.shape[:1] != places.shape:
             raise TypeError(f"[polyfit] expected {places.size} samples, got shape {one.shape}")
-    part = len(places) * finfo(places.dtype).eps if rcond is None else rcond
-    left = vander(places, deg + 1)
-    if weights:
-        left = left * weights[0][:, None]
-        samples = samples * (weights[0] if samples.ndim == 1 else weights[0][:, None])
-    scale = sqrt(sum(left * left, 0))
-    solution, residuals, rank, singular = lstsq(left / scale, samples, part)
-    fitted: Tensor = solution / (scale if samples.ndim == 1 else scale[:, None])
-    return (fitted, residuals, rank, singular, part) if full else fitted
+    return places, samples, weights[0] if weights else None
 
 
 if not TYPE_CHECKING:

@@ -11,7 +11,7 @@ from numpy.linalg import LinAlgError, _umath_linalg as loops
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import computed_in, float64, int64, kind_of
-from oneflow_lite.linalg.decompositions import svdvals
+from oneflow_lite.linalg.decompositions import svd, svdvals
 from oneflow_lite.linalg.lapack import Routine, cast, real_of, result_dtype
 from oneflow_lite.ops import elementwise
 from oneflow_lite.ops.creation.data import zeros
@@ -157,7 +157,7 @@ def cond(x: Any, /, p: Order = None) -> Tensor:
     return _C.where(elementwise.isnan(result) & ~was_nan, math.inf, result)
 
 
-def matrix_rank(x: Any, /, tol: Any = None, *, rtol: Any = None) -> Tensor:
+def matrix_rank(x: Any, /, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
     """Return how many singular values are above a tolerance, as int64.
 
     Parameters
@@ -166,6 +166,8 @@ def matrix_rank(x: Any, /, tol: Any = None, *, rtol: Any = None) -> Tensor:
         Of shape (..., M, N); for less dimensions, whether some element is not 0.
     tol : float or Tensor, optional
         The tolerance.
+    hermitian : bool
+        As for ``svd``.
     rtol : float or Tensor, optional
         The tolerance as a part of the largest singular value; by default max(M, N) times the
         dtype's precision.
@@ -180,7 +182,7 @@ def matrix_rank(x: Any, /, tol: Any = None, *, rtol: Any = None) -> Tensor:
     (a,) = on_one_device(x)
     if a.ndim < 2:
         return cast(reduction.any(a != 0), int64)
-    s = svdvals(a)
+    s: Tensor = svd(a, compute_uv=False, hermitian=hermitian)
     if tol is None:
         part: Any = max(a.shape[-2:]) * np.finfo(s.dtype).eps
         part = part if rtol is None else expand_dims(on_one_device(a, rtol)[1], axis=-1)

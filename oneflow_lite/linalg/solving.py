@@ -145,7 +145,9 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
     return square if result is None else result
 
 
-def pinv(x: Any, /, rcond: Any = None, *, rtol: Any = _NUMPY_CUTOFF) -> Tensor:
+def pinv(
+    x: Any, /, rcond: Any = None, hermitian: bool = False, *, rtol: Any = _NUMPY_CUTOFF
+) -> Tensor:
     """Return the pseudo-inverse of matrices.
 
     Parameters
@@ -156,12 +158,16 @@ def pinv(x: Any, /, rcond: Any = None, *, rtol: Any = _NUMPY_CUTOFF) -> Tensor:
         Singular values up to this part of the largest one count as 0; tensors are broadcast
         against the leading dimensions. 1e-15 by default, as in NumPy; ``rtol=None``: max(M, N)
         times the dtype's precision. rcond is NumPy's other name.
+    hermitian : bool
+        As for ``svd``.
 
     Examples
     --------
     >>> flow.linalg.pinv(flow.tensor([[2.0], [0.0]])).numpy()
     array([[0.5, 0. ]])
     """
+    if rcond is not None and rtol is not _NUMPY_CUTOFF:
+        raise ValueError("[pinv] expected rcond or rtol, got both")
     (a,) = on_one_device(x)
     check_matrices("pinv", a.shape)
     rows, columns = a.shape[-2:]
@@ -171,7 +177,7 @@ def pinv(x: Any, /, rcond: Any = None, *, rtol: Any = _NUMPY_CUTOFF) -> Tensor:
     part = rtol if rcond is None else rcond
     if part is None:
         part = max(rows, columns) * np.finfo(dtype).eps
-    u, s, vh = svd(elementwise.conj(a), full_matrices=False)
+    u, s, vh = svd(elementwise.conj(a), full_matrices=False, hermitian=hermitian)
     # Not a weak scalar, as in NumPy: a cutoff of float64 is not rounded to float32.
     cutoff = expand_dims(on_one_device(a, part)[1], axis=-1)
     large = s > cutoff * max_of(s, axis=-1, keepdims=True)

@@ -46,6 +46,30 @@ def is_kept(op: str, keepdims: Any) -> bool:
     raise TypeError(f"[{op}] keepdims: expected bool, got {type(keepdims).__name__}")
 
 
+def order_of(op: str, order: Any, allowed: str = "C") -> str:
+    """Return the order in memory that is asked for; None is the first of those that are allowed.
+
+    Raises
+    ------
+    TypeError
+        For column-major order ("F"), which no function makes, and for what is no string.
+    ValueError
+        For another string.
+    """
+    wanted = allowed[0] if order is None else order
+    if not isinstance(wanted, str):
+        raise TypeError(f"[{op}] order: expected a string, got {type(wanted).__name__}")
+    if len(wanted) == 1 and wanted.upper() in allowed:
+        return wanted.upper()
+    orders = " or ".join(repr(one) for one in allowed)
+    if wanted in ("F", "f"):
+        raise TypeError(
+            f"[{op}] order: expected {orders}, got {order!r}; a column-major result is the .T of a "
+            "row-major one"
+        )
+    raise ValueError(f"[{op}] order: expected {orders}, got {order!r}")
+
+
 def unbroadcast(x: Tensor) -> Tensor:
     """Return x, or NumPy's copy of a broadcast view: equal elements lie side by side in it.
 

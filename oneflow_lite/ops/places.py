@@ -30,6 +30,14 @@ def size_of(lanes: Tensor) -> Tensor:
     return lanes.shape[-1] * ones((), dtype=np.int64, device=lanes.device)
 
 
+def nan_if_any(result: Tensor, lanes: Tensor) -> Tensor:
+    """Return the result, and the NaN of its lane where there is one: it is at the end."""
+    if has_none(lanes.shape[-1:]) or not isdtype(lanes.dtype, INEXACT):
+        return result
+    last = _C.astype(lanes[..., -1], result.dtype, False)
+    return _C.where(last != last, last, result)
+
+
 def partitioned(
     op: str, x: Tensor, axis: int, places: Sequence[int] | Tensor, *, by_rows: bool = False
 ) -> Tensor:

@@ -10,10 +10,8 @@ from oneflow_lite.dtypes import bool as bool_dtype, int64, isdtype, result_type
 from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.manipulation.joining import concat
 from oneflow_lite.ops.manipulation.shapes import ravel
-from oneflow_lite.ops.operands import (
-    on_one_device,
-    promoted,
-)
+from oneflow_lite.ops.operands import on_one_device, promoted
+from oneflow_lite.ops.short_calls import short_calls
 from oneflow_lite.ops.sorting import argsort, sort
 from oneflow_lite.ops.table import exported
 
@@ -285,9 +283,36 @@ def isin(
     return _C.reshape(found, elements.shape, None)
 
 
-@_C.native(_C.paths.intersect1d)
-def intersect1d(x1: Any, x2: Any, /, assume_unique: bool = False) -> Tensor:
+@overload
+def intersect1d(
+    x1: Any, x2: Any, /, assume_unique: bool = ..., return_indices: Literal[False] = ...
+) -> Tensor: ...
+@overload
+def intersect1d(
+    x1: Any, x2: Any, /, assume_unique: bool, return_indices: Literal[True]
+) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def intersect1d(
+    x1: Any, x2: Any, /, assume_unique: bool = ..., *, return_indices: Literal[True]
+) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def intersect1d(
+    x1: Any, x2: Any, /, assume_unique: bool = ..., return_indices: bool = ...
+) -> Any: ...
+@short_calls(_C.paths.intersect1d, lambda x1, x2, /, assume_unique=False: None)
+def intersect1d(
+    x1: Any, x2: Any, /, assume_unique: bool = False, return_indices: bool = False
+) -> Any:
     """Return the distinct elements that are in both, ascending.
+
+    Parameters
+    ----------
+    x1, x2 : Tensor or array
+        Flattened.
+    assume_unique : bool
+        Neither has an element twice, which is not looked at.
+    return_indices : bool
+        Return a tuple, with where each element occurs first in x1 and in x2, as int64.
 
     Examples
     --------
@@ -295,8 +320,34 @@ def intersect1d(x1: Any, x2: Any, /, assume_unique: bool = False) -> Tensor:
     array([2, 3])
     """
     first, second = promoted(*(ravel(x) for x in on_one_device(x1, x2)))
+    if return_indices:
+        return _common_with_places(first, second, assume_unique)
     elements = sort(first) if assume_unique else unique(first)
     return _members("intersect1d", elements, second, invert=False)
+
+
+def _common_with_places(
+    first: Tensor, second: Tensor, assume_unique: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What both have, and where: neighbours in the sorted elements of both are equal."""
+    size, places = first.size, []
+    if not assume_unique:
+        first, *places = unique(first, return_index=True)
+        second, *others = unique(second, return_index=True)
+        size, places = first.size, [*places, *others]
+    joined = concat([first, second])
+    order = argsort(joined)
+    ordered = _pick("intersect1d", joined, order)
+    is_common = ordered[1:] == ordered[:-1]
+    elements, mine, theirs = (
+        _C.getitem(x, is_common, "intersect1d") for x in (ordered[:-1], order[:-1], order[1:])
+    )
+    theirs = theirs - size
+    if places:
+        mine, theirs = (
+            _pick("intersect1d", *each) for each in zip(places, (mine, theirs), strict=True)
+        )
+    return elements, mine, theirs
 
 
 @_C.native(_C.paths.union1d)

@@ -153,6 +153,16 @@ def test_new_tensors_like_one_of_many_ranks() -> None:
         assert (made.layout.placement, made.dtype, made.shape) == (first, x.dtype, x.shape)
         assert flow.full_like(x, 7, sbp=COLUMNS).layout.sbp == (COLUMNS,)
         assert flow.ones_like(flow.ones(3), placement=everywhere).full().tolist() == [1, 1, 1]
+        for refused in (
+            lambda: flow.zeros_like(x, shape=(2,)),
+            lambda: flow.full_like(x, 7, shape=3),
+            lambda: flow.ones_like(x, shape=(2, 2), placement=first),
+        ):
+            with pytest.raises(TypeError, match=r"_like\] shape: not for a GlobalTensor"):
+                refused()
+        assert flow.empty_like(x, order="C").shape == x.shape
+        with pytest.raises(TypeError, match=r"\[zeros_like\] order"):
+            flow.zeros_like(x, order="F")
         with pytest.raises(TypeError, match=r"\[asarray\].*x\.to_global"):
             flow.asarray(x, placement=everywhere)
 

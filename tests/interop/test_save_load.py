@@ -153,3 +153,28 @@ def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="mock:77"):
         flow.load(path, device="mock:77")
     assert not (tmp_path / "a.npz").exists()
+
+
+@pytest.mark.parametrize("allow", [True, False])
+def test_pickles_are_no_matter_to_what_is_written(allow: bool, tmp_path: Path) -> None:
+    x = flow.arange(3)
+    flow.save(tmp_path / "a.npy", x, allow)
+    same(np.arange(3), flow.load(tmp_path / "a.npy", None, False))
+    for write in (flow.savez, flow.savez_compressed):
+        write(tmp_path / "b.npz", x, other=x + 1, allow_pickle=allow)
+        found = flow.load(tmp_path / "b.npz", allow_pickle=False)
+        assert isinstance(found, dict)
+        assert sorted(found) == ["arr_0", "other"]
+    with pytest.raises(TypeError, match="unsupported dtype"):
+        flow.save(tmp_path / "a.npy", ["text"], allow_pickle=allow)
+
+
+def test_pickles_are_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.npy"
+    flow.save(path, flow.arange(3))
+    with pytest.raises(ValueError, match=r"\[load\] allow_pickle: tensors hold no objects"):
+        flow.load(path, allow_pickle=True)
+    with pytest.raises(ValueError, match="max_header_size"):
+        flow.load(path, max_header_size=5)
+    with pytest.raises(ValueError, match="mode"):
+        flow.load(path, "x")

@@ -1,15 +1,21 @@
 """Creation from data and values. Defaults: float64, int64, the thread's default device."""
 
+import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike
+from oneflow_lite.ops.operands import order_of
+from oneflow_lite.ops.short_calls import short_calls
 from oneflow_lite.ops.signatures import makes_global
 from oneflow_lite.ops.table import exported
 
 Shape = SupportsIndex | Sequence[SupportsIndex]
+Order = Literal["C", "K", "A"]
+
+_MOST_DIMENSIONS = 32
 
 
 @makes_global
@@ -50,9 +56,15 @@ def tensor(
 
 
 @makes_global
-@_C.native(_C.paths.asarray)
+@short_calls(_C.paths.asarray, lambda obj, /, dtype=None, *, device=None, copy=None: None)
 def asarray(
-    obj: Any, /, dtype: Any = None, *, device: DeviceLike = None, copy: bool | None = None
+    obj: Any,
+    /,
+    dtype: Any = None,
+    order: Order | None = None,
+    *,
+    device: DeviceLike = None,
+    copy: bool | None = None,
 ) -> Tensor:
     """Return obj as a tensor; a tensor that fits is returned as it is.
 
@@ -63,6 +75,8 @@ def asarray(
         ``from_dlpack``.
     dtype, device
         As for ``tensor``.
+    order : {'K', 'C', 'A'}, optional
+        ``"C"``: the result is row-major; ``"A"``: it is, unless it is column-major.
     copy : bool, optional
         True: always copy; False: raise ValueError where a copy is needed.
 
@@ -72,15 +86,19 @@ def asarray(
     >>> flow.asarray(x) is x
     True
     """
+    wanted = order_of("asarray", order, "KCA")
+    return _in_order("asarray", asarray(obj, dtype, device=device, copy=copy), wanted, copy)
 
 
-@_C.native(_C.paths.array)
+@short_calls(_C.paths.array, lambda data, dtype=None, *, copy=True, ndmin=0, device=None: None)
 def array(
     data: Any,
     dtype: Any = None,
     *,
     copy: bool | None = True,
+    order: Order | None = "K",
     ndmin: int = 0,
+    ndmax: int | None = None,
     device: DeviceLike = None,
 ) -> Tensor:
     """Return the data as a tensor of at least ``ndmin`` dimensions; NumPy's name for ``tensor``.
@@ -91,18 +109,42 @@ def array(
         As for ``tensor``.
     copy : bool, optional
         None: a tensor that fits is not copied; False: raise ValueError where a copy is needed.
+    order : {'K', 'C', 'A'}
+        As for ``asarray``.
     ndmin : int
         Dimensions of size 1 are added in front.
+    ndmax : int, optional
+        ValueError for sequences that are nested deeper.
 
     Examples
     --------
     >>> flow.array([1, 2], ndmin=2).shape
     (1, 2)
     """
+    wanted = order_of("array", order, "KCA")
+    made = array(data, dtype, copy=copy, ndmin=ndmin, device=device)
+    if ndmax is not None:
+        most = operator.index(ndmax)
+        if not 0 <= most <= _MOST_DIMENSIONS:
+            raise ValueError(f"[array] expected ndmax from 0 to {_MOST_DIMENSIONS}, got {most}")
+        if ndmin > most:
+            raise ValueError(f"[array] expected ndmin of at most ndmax ({most}), got {ndmin}")
+        if isinstance(data, Sequence) and made.ndim > most:
+            raise ValueError(
+                f"[array] expected at most {most} dimensions (ndmax), got shape {made.shape}"
+            )
+    return _in_order("array", made, wanted, copy)
 
 
-@_C.native(_C.paths.asanyarray)
-def asanyarray(obj: Any, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+@short_calls(_C.paths.asanyarray, lambda obj, dtype=None, *, device=None: None)
+def asanyarray(
+    obj: Any,
+    dtype: Any = None,
+    order: Order | None = None,
+    *,
+    device: DeviceLike = None,
+    copy: bool | None = None,
+) -> Tensor:
     """Return obj as a tensor; see ``asarray``.
 
     Examples
@@ -110,6 +152,7 @@ def asanyarray(obj: Any, dtype: Any = None, *, device: DeviceLike = None) -> Ten
     >>> flow.asanyarray([1, 2]).numpy()
     array([1, 2])
     """
+    return asarray(obj, dtype, order, device=device, copy=copy)
 
 
 @_C.native(_C.paths.ascontiguousarray)
@@ -124,9 +167,14 @@ def ascontiguousarray(obj: Any, dtype: Any = None, *, device: DeviceLike = None)
 
 
 @makes_global
-@_C.native(_C.paths.empty)
+@short_calls(_C.paths.empty, lambda shape, dtype=None, *, device=None, pin_memory=False: None)
 def empty(
-    shape: Shape, dtype: Any = None, *, device: DeviceLike = None, pin_memory: bool = False
+    shape: Shape,
+    dtype: Any = None,
+    order: Literal["C"] | None = "C",
+    *,
+    device: DeviceLike = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Return a new tensor whose values are undefined, of float64 unless told otherwise.
 
@@ -145,12 +193,19 @@ def empty(
     >>> flow.empty((2, 3)).shape
     (2, 3)
     """
+    order_of("empty", order)
+    return empty(shape, dtype, device=device, pin_memory=pin_memory)
 
 
 @makes_global
-@_C.native(_C.paths.zeros)
+@short_calls(_C.paths.zeros, lambda shape, dtype=None, *, device=None, pin_memory=False: None)
 def zeros(
-    shape: Shape, dtype: Any = None, *, device: DeviceLike = None, pin_memory: bool = False
+    shape: Shape,
+    dtype: Any = None,
+    order: Literal["C"] | None = "C",
+    *,
+    device: DeviceLike = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Return a new tensor of zeros, of float64 unless told otherwise.
 
@@ -159,12 +214,19 @@ def zeros(
     >>> flow.zeros(2).numpy()
     array([0., 0.])
     """
+    order_of("zeros", order)
+    return zeros(shape, dtype, device=device, pin_memory=pin_memory)
 
 
 @makes_global
-@_C.native(_C.paths.ones)
+@short_calls(_C.paths.ones, lambda shape, dtype=None, *, device=None, pin_memory=False: None)
 def ones(
-    shape: Shape, dtype: Any = None, *, device: DeviceLike = None, pin_memory: bool = False
+    shape: Shape,
+    dtype: Any = None,
+    order: Literal["C"] | None = "C",
+    *,
+    device: DeviceLike = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Return a new tensor of ones, of float64 unless told otherwise.
 
@@ -173,14 +235,20 @@ def ones(
     >>> flow.ones(2, dtype=flow.int8).numpy()
     array([1, 1], dtype=int8)
     """
+    order_of("ones", order)
+    return ones(shape, dtype, device=device, pin_memory=pin_memory)
 
 
 @makes_global
-@_C.native(_C.paths.full)
+@short_calls(
+    _C.paths.full,
+    lambda shape, fill_value, dtype=None, *, device=None, pin_memory=False: None,
+)
 def full(
     shape: Shape,
     fill_value: Any,
     dtype: Any = None,
+    order: Literal["C"] | None = "C",
     *,
     device: DeviceLike = None,
     pin_memory: bool = False,
@@ -192,52 +260,150 @@ def full(
     >>> flow.full((2,), 7).numpy()
     array([7, 7])
     """
+    order_of("full", order)
+    return full(shape, fill_value, dtype, device=device, pin_memory=pin_memory)
 
 
-@_C.native(_C.paths.empty_like)
-def empty_like(x: Any, /, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
+@short_calls(_C.paths.empty_like, lambda x, /, dtype=None, *, device=None: None)
+def empty_like(
+    x: Any,
+    /,
+    dtype: Any = None,
+    order: Order | None = "K",
+    *,
+    shape: Shape | None = None,
+    device: DeviceLike = None,
+) -> Tensor:
     """Return a new tensor of x's shape, dtype and device, whose values are undefined.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Gives what is not told otherwise.
+    dtype, device
+        As for ``tensor``.
+    order : {'K', 'C', 'A'}
+        ``"K"``: the axes lie in memory as those of x; ``"C"``: the result is row-major; ``"A"``: it
+        is, unless x is column-major.
+    shape : int or sequence of int, optional
+        Another shape. Where it has other dimensions than x, ``"K"`` is row-major.
 
     Examples
     --------
     >>> flow.empty_like(flow.zeros((2, 3), dtype=flow.int8)).shape
     (2, 3)
     """
+    like, wanted = asarray(x), order_of("empty_like", order, "KCA")
+    device = like.device if device is None else device
+    dtype = like.dtype if dtype is None else dtype
+    made = empty(like.shape if shape is None else shape, dtype, device=device)
+    return _lying_like(made, like, wanted)
 
 
-@_C.native(_C.paths.zeros_like)
-def zeros_like(x: Any, /, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
-    """Return a new tensor of zeros, of x's shape, dtype and device.
+@short_calls(_C.paths.zeros_like, lambda x, /, dtype=None, *, device=None: None)
+def zeros_like(
+    x: Any,
+    /,
+    dtype: Any = None,
+    order: Order | None = "K",
+    *,
+    shape: Shape | None = None,
+    device: DeviceLike = None,
+) -> Tensor:
+    """Return a new tensor of zeros, of x's shape, dtype and device; see ``empty_like``.
 
     Examples
     --------
     >>> flow.zeros_like(flow.tensor([1, 2])).numpy()
     array([0, 0])
     """
+    like, wanted = asarray(x), order_of("zeros_like", order, "KCA")
+    device = like.device if device is None else device
+    dtype = like.dtype if dtype is None else dtype
+    made = zeros(like.shape if shape is None else shape, dtype, device=device)
+    return _lying_like(made, like, wanted)
 
 
-@_C.native(_C.paths.ones_like)
-def ones_like(x: Any, /, dtype: Any = None, *, device: DeviceLike = None) -> Tensor:
-    """Return a new tensor of ones, of x's shape, dtype and device.
+@short_calls(_C.paths.ones_like, lambda x, /, dtype=None, *, device=None: None)
+def ones_like(
+    x: Any,
+    /,
+    dtype: Any = None,
+    order: Order | None = "K",
+    *,
+    shape: Shape | None = None,
+    device: DeviceLike = None,
+) -> Tensor:
+    """Return a new tensor of ones, of x's shape, dtype and device; see ``empty_like``.
 
     Examples
     --------
     >>> flow.ones_like(flow.tensor([1.5, 2.5])).numpy()
     array([1., 1.])
     """
+    like, wanted = asarray(x), order_of("ones_like", order, "KCA")
+    device = like.device if device is None else device
+    dtype = like.dtype if dtype is None else dtype
+    made = ones(like.shape if shape is None else shape, dtype, device=device)
+    return _lying_like(made, like, wanted)
 
 
-@_C.native(_C.paths.full_like)
+@short_calls(_C.paths.full_like, lambda x, /, fill_value, dtype=None, *, device=None: None)
 def full_like(
-    x: Any, /, fill_value: Any, dtype: Any = None, *, device: DeviceLike = None
+    x: Any,
+    /,
+    fill_value: Any,
+    dtype: Any = None,
+    order: Order | None = "K",
+    *,
+    shape: Shape | None = None,
+    device: DeviceLike = None,
 ) -> Tensor:
-    """Return a new tensor of one value, of x's shape, dtype and device.
+    """Return a new tensor of one value, of x's shape, dtype and device; see ``empty_like``.
 
     Examples
     --------
     >>> flow.full_like(flow.tensor([1, 2]), 7).numpy()
     array([7, 7])
     """
+    like, wanted = asarray(x), order_of("full_like", order, "KCA")
+    device = like.device if device is None else device
+    dtype = like.dtype if dtype is None else dtype
+    made = full(like.shape if shape is None else shape, fill_value, dtype, device=device)
+    return _lying_like(made, like, wanted)
+
+
+def _is_by_columns(x: Tensor) -> bool:
+    """Whether x is column-major, and not row-major too."""
+    return not x.is_contiguous() and _C.permute(x, range(x.ndim)[::-1]).is_contiguous()
+
+
+def _in_order(op: str, x: Tensor, order: str, copy: bool | None) -> Tensor:
+    """Return x, or a row-major copy where its order is not the one that is asked for."""
+    if order == "K" or x.is_contiguous() or (order == "A" and _is_by_columns(x)):
+        return x
+    if copy is False:
+        raise ValueError(f"[{op}] copy=False, but order={order!r} needs a copy")
+    return _C.copy(x)
+
+
+def _lying_like(made: Tensor, like: Tensor, order: str) -> Tensor:
+    """Return a new row-major tensor with its axes in the order of another one's, as NumPy does."""
+    by_columns = _is_by_columns(like)
+    if order == "C" or (order == "A" and not by_columns):
+        return made
+    if order == "K" and (like.is_contiguous() or made.ndim != like.ndim):
+        return made
+    strides = _C.raw_strides(like)
+    axes = (
+        range(made.ndim)[::-1]
+        if by_columns
+        else sorted(range(made.ndim), key=lambda a: -abs(strides[a]))
+    )
+    lying = empty([made.shape[a] for a in axes], made.dtype, device=made.device)
+    turned = _C.permute(lying, sorted(range(made.ndim), key=lambda a: axes[a]))
+    _C.assign(turned, made)
+    return turned
 
 
 if not TYPE_CHECKING:

@@ -1,16 +1,18 @@
 """Creation of ranges and of grids of coordinates."""
 
-from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 import numpy as np
 
 from oneflow_lite import _C
-from oneflow_lite._C import Tensor
+from oneflow_lite._C import GlobalTensor, Placement, Sbp, Tensor
 from oneflow_lite.device import DeviceLike
 from oneflow_lite.dtypes import DType, canonical, computed_in, result_type
 from oneflow_lite.inspection import returned
 from oneflow_lite.ops.creation.data import tensor
 from oneflow_lite.ops.operands import on_one_device
+from oneflow_lite.ops.short_calls import short_calls
 from oneflow_lite.ops.signatures import makes_global
 from oneflow_lite.ops.table import exported
 
@@ -34,47 +36,119 @@ def arange(
     """
 
 
-@makes_global
-@_C.native(_C.paths.linspace)
+@overload
 def linspace(
-    start: complex,
-    stop: complex,
+    start: Any,
+    stop: Any,
+    num: SupportsIndex = ...,
+    endpoint: bool = ...,
+    retstep: Literal[False] = ...,
+    dtype: Any = ...,
+    axis: SupportsIndex = ...,
+    *,
+    device: DeviceLike = ...,
+) -> Tensor: ...
+@overload
+def linspace(
+    start: Any,
+    stop: Any,
+    num: SupportsIndex = ...,
+    endpoint: bool = ...,
+    *,
+    retstep: Literal[True],
+    dtype: Any = ...,
+    axis: SupportsIndex = ...,
+    device: DeviceLike = ...,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def linspace(
+    start: Any,
+    stop: Any,
+    num: SupportsIndex = ...,
+    endpoint: bool = ...,
+    *,
+    dtype: Any = ...,
+    axis: SupportsIndex = ...,
+    placement: Placement,
+    sbp: Sbp | Sequence[Sbp] = ...,
+) -> GlobalTensor: ...
+@short_calls(  # type: ignore[misc]  # a placement goes elsewhere: to flow.distributed
+    _C.paths.linspace,
+    lambda start, stop, num=50, endpoint=True, *, dtype=None, device=None: None,
+)
+def linspace(
+    start: Any,
+    stop: Any,
     num: SupportsIndex = 50,
     endpoint: bool = True,
-    *,
+    retstep: bool = False,
     dtype: Any = None,
+    axis: SupportsIndex = 0,
+    *,
     device: DeviceLike = None,
-) -> Tensor:
+) -> Any:
     """Return ``num`` evenly spaced values from start to stop (left out without ``endpoint``).
+
+    Parameters
+    ----------
+    start, stop : scalar, Tensor or array
+        The ends; of arrays, which are broadcast against each other, each element is one. Values of
+        tensors are waited for.
+    num : int
+        At least 0.
+    endpoint : bool
+        Whether stop is the last value.
+    retstep : bool
+        Return a tuple, with the step too; NaN where there is none.
+    dtype, device
+        As for ``tensor``; floats unless given.
+    axis : int
+        The axis of the result that the values are along.
 
     Examples
     --------
     >>> flow.linspace(0, 1, 5).numpy()
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    >>> values, step = flow.linspace([0, 1], 2, 3, retstep=True, axis=1)
+    >>> step.numpy()
+    array([1. , 0.5])
     """
     wanted = _spaced("linspace", dtype, start, stop)
     first, last = _number("linspace", start), _number("linspace", stop)
+    home = _home(device, start, stop)
     if not isinstance(num, int) and hasattr(num, "linspace"):  # an unknown extent
-        home = _home(device, start, stop)
+        if retstep or axis not in (0, -1):
+            raise TypeError(
+                "[linspace] num: an extent that only a run knows goes with neither retstep nor axis"
+            )
         spaced: Tensor = num.linspace(first, last, endpoint, wanted, home)
         return spaced
-    return tensor(
-        np.linspace(first, last, num, dtype=wanted, endpoint=endpoint),
-        device=_home(device, start, stop),
+    made, step = np.linspace(
+        first, last, num, endpoint=endpoint, retstep=True, dtype=wanted, axis=axis
     )
+    values = tensor(made, device=home)
+    return (values, tensor(step, device=home)) if retstep else values
 
 
 def logspace(
-    start: complex,
-    stop: complex,
+    start: Any,
+    stop: Any,
     num: SupportsIndex = 50,
     endpoint: bool = True,
-    base: complex = 10.0,
+    base: Any = 10.0,
     dtype: Any = None,
+    axis: SupportsIndex = 0,
     *,
     device: DeviceLike = None,
 ) -> Tensor:
     """Return ``base`` to the power of evenly spaced exponents from start to stop.
+
+    Parameters
+    ----------
+    start, stop, num, endpoint, dtype, axis, device
+        As for ``linspace``.
+    base : scalar, Tensor or array
+        Broadcast against start and stop.
 
     Examples
     --------
@@ -82,24 +156,31 @@ def logspace(
     array([  1.,  10., 100.])
     """
     if dtype is None and {type(start), type(stop), type(base)} <= {int, float}:
-        return tensor(np.logspace(start, stop, num, endpoint, base), device=device)
+        return tensor(np.logspace(start, stop, num, endpoint, base, axis=axis), device=device)
     wanted = _spaced("logspace", dtype, start, stop, base)
     first, last, of = (_number("logspace", x) for x in (start, stop, base))
-    return tensor(
-        np.logspace(first, last, num, endpoint, of, wanted), device=_home(device, start, stop, base)
-    )
+    values = np.logspace(first, last, num, endpoint, of, wanted, axis)
+    return tensor(values, device=_home(device, start, stop, base))
 
 
 def geomspace(
-    start: complex,
-    stop: complex,
+    start: Any,
+    stop: Any,
     num: SupportsIndex = 50,
     endpoint: bool = True,
     dtype: Any = None,
+    axis: SupportsIndex = 0,
     *,
     device: DeviceLike = None,
 ) -> Tensor:
     """Return ``num`` values from start to stop, each a constant multiple of the one before.
+
+    Parameters are those of ``linspace``.
+
+    Raises
+    ------
+    ValueError
+        Where an end is 0.
 
     Examples
     --------
@@ -108,9 +189,8 @@ def geomspace(
     """
     wanted = _spaced("geomspace", dtype, start, stop)
     first, last = _number("geomspace", start), _number("geomspace", stop)
-    return tensor(
-        np.geomspace(first, last, num, endpoint, wanted), device=_home(device, start, stop)
-    )
+    values = np.geomspace(first, last, num, endpoint, wanted, axis)
+    return tensor(values, device=_home(device, start, stop))
 
 
 def _home(device: DeviceLike, *ends: Any) -> DeviceLike:

@@ -1,6 +1,8 @@
 """Histograms: how often numbers occur, and into which bins they fall."""
 
+import builtins
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,15 +11,19 @@ import numpy.typing as npt
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import bool as bool_dtype, float64, int64, isdtype, result_type, uint8
-from oneflow_lite.ops.creation.data import asarray
+from oneflow_lite.ops.creation.data import asarray, zeros
 from oneflow_lite.ops.indexing import take
 from oneflow_lite.ops.manipulation.joining import concat, stack
 from oneflow_lite.ops.manipulation.shapes import ravel
 from oneflow_lite.ops.operands import dimensions, on_one_device, refused_at_run
 from oneflow_lite.ops.searching import argmax, searchsorted
-from oneflow_lite.ops.sorting import sort
+from oneflow_lite.ops.sorting import argsort, sort
 from oneflow_lite.ops.statistics.reduction import any, max, min, sum
+from oneflow_lite.ops.statistics.scan import cumsum
 from oneflow_lite.ops.table import exported
+from oneflow_lite.ops.utility import diff
+
+_BLOCK = 65536  # numbers that NumPy weighs at once
 
 
 @_C.native(_C.paths.bincount)
@@ -64,8 +70,8 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
     length = largest + 1 if largest >= minlength else minlength
     if length > sys.maxsize:
         raise ValueError(f"[bincount] expected elements that can be counted, got {largest}")
-    is_weighed = weights is not None and numbers.size != 0  # NumPy's rule
-    outputs = [((length,), float64 if is_weighed else int64)]
+    is_weighted = weights is not None and numbers.size != 0  # NumPy's rule
+    outputs = [((length,), float64 if is_weighted else int64)]
     return _C.call_kernel("bincount", "bincount", inputs, outputs, elements=numbers.size)[0]
 
 
@@ -137,6 +143,7 @@ def histogram(
     bins: Any = 10,
     range: tuple[float, float] | None = None,
     density: bool = False,
+    weights: Any = None,
 ) -> tuple[Tensor, Tensor]:
     """Return how many elements of x fall into each bin, and the edges of the bins.
 
@@ -152,6 +159,15 @@ def histogram(
         for which the call waits.
     density : bool
         Return the probability density at each bin instead of the int64 counts.
+    weights : Tensor or array, optional
+        Of x's shape: what each element counts. The counts have their dtype.
+
+    Raises
+    ------
+    ValueError
+        For weights of another shape, for bins that do not ascend, and for a range without width.
+    TypeError
+        For complex numbers, and for weights of bool where bins are given by their edges.
 
     Examples
     --------
@@ -159,12 +175,20 @@ def histogram(
     >>> counts.numpy()
     array([0, 2, 1])
     """
-    (given,) = on_one_device(x)
+    given, *weight = on_one_device(x) if weights is None else on_one_device(x, weights)
     if isdtype(given.dtype, "complex floating"):
         raise TypeError(f"[histogram] expected real numbers, got {given.dtype}")
+    if weight and weight[0].shape != given.shape:
+        raise ValueError(
+            f"[histogram] expected weights of shape {given.shape}, got {weight[0].shape}"
+        )
     numbers = ravel(_C.astype(given, uint8, False) if given.dtype == bool_dtype else given)
     edges = _edges(numbers, bins, range)
-    counts = _counts(numbers, edges)
+    if weight:
+        weigh = _weigh_sorted if _are_edges(bins) else _weigh_equal_bins
+        counts = _weighted(weigh, numbers, ravel(weight[0]), edges)
+    else:
+        counts = _counts(numbers, edges)
     if not density:
         return counts, edges
     widths = _C.astype(edges[1:] - edges[:-1], float64, False)
@@ -181,10 +205,50 @@ def _counts(numbers: Tensor, edges: Tensor) -> Tensor:
         outputs = [(edges.shape, int64)]  # the last one is of numbers outside of all bins
         made = _C.call_kernel("histogram", "histogram", inputs, outputs, elements=numbers.size)
         return made[0][:-1]
-    ordered = sort(numbers)
-    inner = searchsorted(ordered, edges[:-1])
-    bounds = concat([inner, searchsorted(ordered, edges[-1:], side="right")])
+    bounds = _bounds(sort(numbers), edges)
     return bounds[1:] - bounds[:-1]
+
+
+def _weighted(
+    weigh: Callable[..., None], numbers: Tensor, weights: Tensor, edges: Tensor
+) -> Tensor:
+    """The weights of each bin, summed block by block, as NumPy sums them."""
+    by_edge = zeros(edges.shape, weights.dtype, device=numbers.device)
+    sums = by_edge if weigh is _weigh_sorted else by_edge[:-1]
+    for start in builtins.range(0, numbers.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        weigh(numbers[block], weights[block], edges, sums)
+    return diff(sums) if weigh is _weigh_sorted else sums
+
+
+def _weigh_equal_bins(numbers: Tensor, weights: Tensor, edges: Tensor, sums: Tensor) -> None:
+    """Add the weights in each bin of equal width."""
+    common, last = result_type(numbers.dtype, edges.dtype), edges.size - 1
+    given, ends = _C.astype(numbers, common, False), _C.astype(edges, common, False)
+    bins = searchsorted(ends, given, side="right") - 1  # the last one is of NaN, too
+    bins = _C.where(given == ends[-1:], last - 1, _C.where(bins < 0, last, bins))
+    is_complex = isdtype(weights.dtype, "complex floating")
+    parts = [(sums.real, weights.real), (sums.imag, weights.imag)] if is_complex else []
+    for target, part in parts or [(sums, weights)]:
+        inputs, outputs = [bins, _C.astype(part, float64, False)], [(edges.shape, float64)]
+        made = _C.call_kernel("histogram", "bincount", inputs, outputs, elements=numbers.size)
+        added = made[0][:-1]
+        target += added if is_complex else _C.astype(added, sums.dtype, False)
+
+
+def _weigh_sorted(numbers: Tensor, weights: Tensor, edges: Tensor, sums: Tensor) -> None:
+    """Add the running sums of the weights, in the order of their numbers, at each edge."""
+    order = argsort(numbers)
+    ordered = take(numbers, order)
+    nothing = zeros((1,), weights.dtype, device=weights.device)
+    running = concat([nothing, cumsum(take(weights, order))])
+    sums += take(running, _bounds(ordered, edges))
+
+
+def _bounds(ordered: Tensor, edges: Tensor) -> Tensor:
+    """How many of ascending numbers are below each edge; of the last one, not above it."""
+    inner = searchsorted(ordered, edges[:-1])
+    return concat([inner, searchsorted(ordered, edges[-1:], side="right")])
 
 
 def _largest(numbers: Tensor) -> int:
@@ -197,11 +261,15 @@ def _largest(numbers: Tensor) -> int:
     return int(_C.look("bincount", most))
 
 
+def _are_edges(bins: Any) -> bool:
+    return isinstance(bins, Tensor) or dimensions(bins, "histogram") > 0
+
+
 def _edges(numbers: Tensor, bins: Any, limits: tuple[Any, Any] | None) -> Tensor:
     """The edges of the bins of a histogram."""
     if isinstance(bins, str):
         raise ValueError(f"[histogram] expected a number of bins or their edges, got {bins!r}")
-    if isinstance(bins, Tensor) or dimensions(bins, "histogram") > 0:
+    if _are_edges(bins):
         edges = asarray(bins, device=None if isinstance(bins, Tensor) else numbers.device)
         if edges.ndim != 1:
             raise ValueError(f"[histogram] expected bins in one dimension, got shape {edges.shape}")

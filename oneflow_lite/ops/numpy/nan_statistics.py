@@ -8,20 +8,26 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import float64, isdtype, result_type
-from oneflow_lite.ops.creation.data import asarray, empty, full
+from oneflow_lite.ops.creation.data import asarray, full
 from oneflow_lite.ops.elementwise import floor, isnan, maximum, minimum
 from oneflow_lite.ops.manipulation.joining import concat, stack
 from oneflow_lite.ops.masking import store_back
 from oneflow_lite.ops.numpy.quantiles import (
+    Chosen,
     Parts,
+    _quantiles as _plain_quantiles,
+    _stored,
     checked_parts,
+    inverted_place,
+    joined,
     lanes_of,
     median,
     parts_of,
     percents_of,
-    quantile_of,
+    weights_along,
 )
-from oneflow_lite.ops.operands import refused_at_run
+from oneflow_lite.ops.numpy.weighted_quantiles import weighted_quantiles
+from oneflow_lite.ops.operands import is_kept, refused_at_run
 from oneflow_lite.ops.places import INEXACT, has_none, places_of_lanes
 from oneflow_lite.ops.searching import argmax, argmin
 from oneflow_lite.ops.statistics.nan_reduction import nanmean, without_nan
@@ -102,45 +108,79 @@ def nancumprod(
     return cumprod(given, axis, dtype) if out is None else cumprod(given, axis, dtype, out=out)
 
 
-def nanmedian(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
+def nanmedian(
+    x: Any,
+    /,
+    axis: Axis = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Tensor:
     """Return the middle element of what is not NaN, or the mean of the two; NaN where all are.
+
+    Parameters as for ``median``.
 
     Examples
     --------
     >>> flow.nanmedian(flow.tensor([3.0, flow.nan, 1.0, 2.0])).item()
     2.0
     """
-    given = asarray(x)
+    given, keeps = asarray(x), is_kept("nanmedian", keepdims)
     if not isdtype(given.dtype, INEXACT):
-        return median(given, axis, keepdims=keepdims)
-    if has_none(given.shape):
-        return nanmean(given, axis, keepdims=keepdims)
-    lanes, shape = lanes_of(given, axis, "nanmedian")
+        made = median(given, axis, keepdims=keeps)
+    elif has_none(given.shape):
+        made = nanmean(given, axis, keepdims=keeps)
+    else:
+        made = _nan_median(given, axis, keeps)
+    return made if out is None else _stored("nanmedian", out, made, "unsafe")
+
+
+def _nan_median(x: Tensor, axis: Axis, keeps: bool) -> Tensor:
+    lanes, shape = lanes_of(x, axis, "nanmedian")
     count = sum(~isnan(lanes), -1, keepdims=True)
     low, high = _at("nanmedian", lanes, [maximum((count - 1) // 2, 0), count // 2])
     odd = _C.reshape(count, low.shape, None) % 2 == 1
     middle = _C.where(odd, low, mean(stack([low, high]), axis=0))
     # Of an empty rest both are the first element, a NaN.
-    return _C.reshape(middle, shape, None) if keepdims else middle
+    return _C.reshape(middle, shape, None) if keeps else middle
 
 
 def nanquantile(
-    x: Any, /, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+    x: Any,
+    /,
+    q: Any,
+    axis: Axis = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
 ) -> Tensor:
     """Return quantiles of what is not NaN; NaN where all are, and of no elements.
 
-    Parameters as for ``quantile``.
+    Parameters as for ``quantile``, but for ``out``, which may have any dtype.
 
     Examples
     --------
     >>> flow.nanquantile(flow.tensor([1.0, flow.nan, 2.0, 4.0]), 0.75).item()
     3.0
     """
-    return _nan_quantile("nanquantile", x, parts_of("nanquantile", q), q, axis, method, keepdims)
+    chosen = Chosen(method, keepdims, weights, out)
+    return _nan_quantile("nanquantile", x, parts_of("nanquantile", q), q, axis, chosen)
 
 
 def nanpercentile(
-    x: Any, /, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+    x: Any,
+    /,
+    q: Any,
+    axis: Axis = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
 ) -> Tensor:
     """Return quantiles, of what is not NaN, of parts given in percent; see ``nanquantile``.
 
@@ -149,45 +189,49 @@ def nanpercentile(
     >>> flow.nanpercentile(flow.tensor([1.0, flow.nan, 2.0, 4.0]), 75).item()
     3.0
     """
-    parts = percents_of("nanpercentile", q)
-    return _nan_quantile("nanpercentile", x, parts, q, axis, method, keepdims)
+    chosen = Chosen(method, keepdims, weights, out)
+    return _nan_quantile("nanpercentile", x, percents_of("nanpercentile", q), q, axis, chosen)
 
 
-def _nan_quantile(
-    op: str, x: Any, parts: Parts, q: Any, axis: Axis, method: str, keepdims: bool
-) -> Tensor:
-    given = asarray(x)
+def _nan_quantile(op: str, x: Any, parts: Parts, q: Any, axis: Axis, chosen: Chosen) -> Tensor:
+    given, keeps = asarray(x), is_kept(op, chosen.keepdims)
+    parts = checked_parts(op, given, parts, q, chosen)
+    weights = weights_along(op, given, chosen.weights, axis)
     if has_none(given.shape):
-        return _of_nothing(op, given, checked_parts(op, given, parts, q, method), q, axis, keepdims)
-    if not isdtype(given.dtype, "real floating"):
-        return quantile_of(op, given, parts, q, axis, method, keepdims)
-    parts = checked_parts(op, given, parts, q, method)
+        weak = chosen.method != "linear" or type(q) in (int, float)
+        made = _of_nothing(op, given, parts, weak, axis, keeps)
+        return made if chosen.out is None else _stored(op, chosen.out, made, "unsafe")
     lanes, shape = lanes_of(given, axis, op)
+    rest = tuple(shape) if keeps else lanes.shape[:-1]
     weak = type(q) in (int, float)
-    results = _quantiles(op, lanes, parts, weak)
-    rest = tuple(shape) if keepdims else lanes.shape[:-1]
-    if not results:
-        dtype = result_type(lanes.dtype, parts.dtype)
-        return empty((*parts.shape, *rest), dtype, device=lanes.device)
-    return _C.reshape(stack(results), (*parts.shape, *rest), None)
+    if weights is not None:
+        counts = sum(~isnan(lanes), -1, keepdims=True)
+        results = weighted_quantiles(op, lanes, weights, parts, counts)
+    elif isdtype(given.dtype, "real floating"):
+        results = _quantiles(op, lanes, parts, weak, chosen.method)
+    else:
+        results = list(_plain_quantiles(op, lanes, parts, weak, chosen.method))
+    return joined(op, results, lanes, parts, rest, chosen, "unsafe")
 
 
-def _of_nothing(op: str, x: Tensor, parts: Parts, q: Any, axis: Axis, keepdims: bool) -> Tensor:
+def _of_nothing(op: str, x: Tensor, parts: Parts, weak: bool, axis: Axis, keepdims: bool) -> Tensor:
     """NaN for each lane of a tensor without elements, and for each part."""
     lanes, shape = lanes_of(x, axis, op)
     dtype = lanes.dtype if isdtype(lanes.dtype, "real floating") else float64
-    if type(q) not in (int, float) and isdtype(parts.dtype, "real floating"):
+    if not weak and isdtype(parts.dtype, "real floating"):
         dtype = result_type(dtype, parts.dtype)
     rest = tuple(shape) if keepdims else lanes.shape[:-1]
     return full((*parts.shape, *rest), np.nan, dtype, device=x.device)
 
 
-def _quantiles(op: str, lanes: Tensor, parts: Parts, weak: bool) -> list[Tensor]:
+def _quantiles(op: str, lanes: Tensor, parts: Parts, weak: bool, method: str) -> list[Tensor]:
     """The quantile of each part; each lane has a count of numbers of its own."""
     last = maximum(sum(~isnan(lanes), -1, keepdims=True) - 1, 0)
     flat = list(parts.reshape(-1))
     if not flat:
         return []
+    if method == "inverted_cdf":
+        return _at(op, lanes, [inverted_place(last, part) for part in flat])
     if parts.dtype.kind in "biu":
         whole = [last * (part if isinstance(part, Tensor) else int(part)) for part in flat]
         return _at(op, lanes, whole)

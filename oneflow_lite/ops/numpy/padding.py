@@ -21,6 +21,7 @@ from oneflow_lite.ops.manipulation.rearranging import flip
 from oneflow_lite.ops.numpy.quantiles import median
 from oneflow_lite.ops.operands import host_array
 from oneflow_lite.ops.places import has_none
+from oneflow_lite.ops.short_calls import short_calls
 from oneflow_lite.ops.statistics.reduction import any, max, mean, min
 from oneflow_lite.ops.table import exported
 
@@ -46,14 +47,15 @@ _ARGUMENTS = {
 }
 
 
-@_C.native(_C.paths.pad)
+# The path does not tell a 0 that was given as a value, which most modes refuse, from its default.
+@short_calls(_C.paths.pad, lambda x, /, pad_width, mode="constant", _=0: None)
 def pad(
     x: Any,
     /,
     pad_width: Padding,
     mode: Mode = "constant",
     *,
-    constant_values: Any = 0,
+    constant_values: Any = None,
     end_values: Any = None,
     stat_length: Any = None,
     reflect_type: Literal["even", "odd"] | None = None,
@@ -93,23 +95,26 @@ def pad(
     >>> flow.pad(flow.tensor([2.0, 4.0]), 2, mode="linear_ramp").numpy()
     array([0., 1., 2., 4., 2., 0.])
     """
+    if mode == "constant" and (made := _by_number(x, pad_width, mode, constant_values)) is not None:
+        return made
     given = asarray(x)
     widths = _widths(pad_width, given.ndim)
     own = _own_argument(mode, constant_values, end_values, stat_length, reflect_type)
     if mode == "constant":
-        return _pad_constant(given, widths.tolist(), _constants(constant_values, given))
+        return _pad_constant(given, widths.tolist(), _constants(own, given))
     if mode == "empty":
         return _padded(given, widths.tolist())[0]
     if mode in _STATISTICS or mode == "linear_ramp" or reflect_type == "odd":
         return _pad_by_values(given, widths.tolist(), mode, own)
     if _is_by_columns(given):  # and so is the result; no axis is padded by what another one has
         return pad(given.T, widths[::-1].tolist(), mode).T
-    padded = _pad_by_elements(given, widths.tolist(), mode)
-    return padded if padded is not x else _C.astype(padded, padded.dtype, True)
+    return _pad_by_elements(given, widths.tolist(), mode)
 
 
-def _is_default(constant: Any) -> bool:
-    return type(constant) is int and constant == 0
+@_C.native(_C.paths.pad)
+def _by_number(x: Any, /, pad_width: Any, mode: str, constant_values: Any) -> Tensor | None:
+    """By the native path; None where it does not know the arguments."""
+    return None
 
 
 def _widths(given: Any, ndim: int) -> npt.NDArray[Any]:
@@ -140,7 +145,7 @@ def _own_argument(mode: Any, constant: Any, end: Any, length: Any, kind: Any) ->
         "end_values": end,
         "stat_length": length,
         "reflect_type": kind,
-        "constant_values": None if _is_default(constant) else constant,
+        "constant_values": constant,
     }
     for name, value in given.items():
         if value is not None and name != _ARGUMENTS[mode]:
@@ -326,7 +331,7 @@ def _constants(value: Any, x: Tensor) -> list[list[Any]]:
 
     So 300 among uint8 is 44, but an error where each axis has its pair.
     """
-    given = host_array(value, "pad")
+    given = host_array(0 if value is None else value, "pad")
     pairs = _pairs(given, x.ndim)
     element = np.empty((), x.dtype)
     numbers: list[list[Any]] = []
@@ -344,12 +349,12 @@ def _is_short(values: npt.NDArray[Any]) -> bool:
 
 
 def _pad_by_elements(x: Tensor, widths: list[list[int]], mode: Any) -> Tensor:
-    """Axis by axis, of elements of x; x itself where there is nothing to add."""
+    """Axis by axis, of elements of x; a copy where there is nothing to add."""
     padded = _by_rows_or_columns(x)
     for axis, (before, after) in enumerate(widths):
         if before or after:
             padded = _pad_axis(padded, axis, (before, after), mode)
-    return padded
+    return padded if padded is not x else _C.astype(padded, padded.dtype, True)
 
 
 def _pad_axis(x: Tensor, axis: int, width: tuple[int, int], mode: Any) -> Tensor:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -11,14 +11,17 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import is_narrow, isdtype, kind_of, result_type
 from oneflow_lite.ops.creation.data import asarray, empty
-from oneflow_lite.ops.elementwise import divide, floor, minimum
+from oneflow_lite.ops.elementwise import ceil, divide, floor, maximum, minimum
 from oneflow_lite.ops.manipulation.joining import stack
 from oneflow_lite.ops.manipulation.shapes import moveaxis
-from oneflow_lite.ops.operands import host_array, refused_at_run
+from oneflow_lite.ops.masking import store
+from oneflow_lite.ops.numpy.weighted_quantiles import weighted_quantiles, weights_of
+from oneflow_lite.ops.operands import host_array, is_kept, refused_at_run
 from oneflow_lite.ops.places import (
     INEXACT,
     has_none,
     is_unknown,
+    nan_if_any,
     partitioned,
     places_of_all,
     size_of,
@@ -26,10 +29,27 @@ from oneflow_lite.ops.places import (
 from oneflow_lite.ops.statistics.reduction import all, mean
 
 Axis = SupportsIndex | Sequence[SupportsIndex] | None
+METHODS = ("linear", "inverted_cdf")
 Parts = npt.NDArray[Any] | Tensor  # a tensor: in a program that is recorded
 
 
-def median(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
+class Chosen(NamedTuple):
+    """How a quantile is asked for: the arguments that all its functions have."""
+
+    method: str = "linear"
+    keepdims: Any = False
+    weights: Any = None
+    out: Any = None
+
+
+def median(
+    x: Any,
+    /,
+    axis: Axis = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Tensor:
     """Return the middle element, or the mean of the two; NaN where one is, and of no elements.
 
     Parameters
@@ -38,6 +58,10 @@ def median(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
         Operand; integers give float64.
     axis : int or sequence of int, optional
         The axes that go; None: all.
+    out : Tensor or array, optional
+        Where the result goes, which is cast to any dtype; it is returned.
+    overwrite_input : bool
+        Accepted, as in ``numpy.median``; x is never written to.
     keepdims : bool
         Keep the axes, with size 1.
 
@@ -46,6 +70,7 @@ def median(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
     >>> flow.median(flow.tensor([[3, 1, 2], [6, 5, 9]]), axis=1).numpy()
     array([2., 6.])
     """
+    keeps = is_kept("median", keepdims)
     lanes, shape = lanes_of(asarray(x), axis, "median")
     n = lanes.shape[-1]
     if is_unknown(n):
@@ -55,8 +80,14 @@ def median(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Tensor:
         if n > 0:
             lanes = _in_places("median", lanes, list(range(first, last)), by_rows=False)
         middle = lanes[..., first:last]
-        result = _nan_if_any(mean(middle, axis=-1), lanes)
-    return _C.reshape(result, shape, None) if keepdims else result
+        result = nan_if_any(mean(middle, axis=-1), lanes)
+    result = _C.reshape(result, shape, None) if keeps else result
+    return result if out is None else _stored("median", out, result, "unsafe")
+
+
+def _stored(op: str, out: Any, result: Tensor, casting: str) -> Tensor:
+    target: Tensor = store(op, out, result, casting)
+    return target
 
 
 def _median_at_run(lanes: Tensor) -> Tensor:
@@ -66,11 +97,20 @@ def _median_at_run(lanes: Tensor) -> Tensor:
     lanes, found = places_of_all("median", lanes, [_C.where(is_odd, high, high - 1), high])
     low = _C.where(is_odd, 0, found[0])  # a sum that nobody needs is not infinite
     middle = _C.where(is_odd, mean(stack(found[1:]), axis=0), mean(stack([low, found[1]]), axis=0))
-    return _nan_if_any(middle, lanes)
+    return nan_if_any(middle, lanes)
 
 
 def quantile(
-    x: Any, /, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+    x: Any,
+    /,
+    q: Any,
+    axis: Axis = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
 ) -> Tensor:
     """Return the values below which given parts of the elements lie, interpolated between elements.
 
@@ -81,21 +121,44 @@ def quantile(
     q : float, array or Tensor
         Parts, in [0, 1]; for more than one, their dimensions come first in the result. Values of a
         tensor are waited for.
-    axis, keepdims
+    axis, overwrite_input, keepdims
         As for ``median``.
+    out : Tensor or array, optional
+        Where the result goes, which is cast within a kind, and with weights to any dtype; it is
+        returned.
     method : str
-        Only ``"linear"``.
+        ``"linear"``, or ``"inverted_cdf"``: the least element that has at least the part at or
+        below it, without interpolation.
+    weights : Tensor or array, optional
+        What each element counts, at least 0, for ``"inverted_cdf"``: of the shape of x, or of its
+        extents along the axes, in their order. The call waits for them, and for x.
+
+    Raises
+    ------
+    ValueError
+        For parts out of their range, for another method, and for weights that are negative, not
+        finite, or all 0.
 
     Examples
     --------
     >>> flow.quantile(flow.tensor([1.0, 2.0, 4.0]), [0.5, 0.75]).numpy()
     array([2., 3.])
     """
-    return quantile_of("quantile", x, parts_of("quantile", q), q, axis, method, keepdims)
+    chosen = Chosen(method, keepdims, weights, out)
+    return quantile_of("quantile", x, parts_of("quantile", q), q, axis, chosen)
 
 
 def percentile(
-    x: Any, /, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+    x: Any,
+    /,
+    q: Any,
+    axis: Axis = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
 ) -> Tensor:
     """Return quantiles of parts given in percent; see ``quantile``.
 
@@ -104,7 +167,8 @@ def percentile(
     >>> flow.percentile(flow.tensor([1.0, 2.0, 4.0]), 75).item()
     3.0
     """
-    return quantile_of("percentile", x, percents_of("percentile", q), q, axis, method, keepdims)
+    chosen = Chosen(method, keepdims, weights, out)
+    return quantile_of("percentile", x, percents_of("percentile", q), q, axis, chosen)
 
 
 def percents_of(op: str, q: Any) -> Parts:
@@ -123,33 +187,67 @@ def parts_of(op: str, q: Any) -> Parts:
     return parts
 
 
-def quantile_of(
-    op: str, x: Any, parts: Parts, q: Any, axis: Axis, method: str, keepdims: bool
-) -> Tensor:
+def quantile_of(op: str, x: Any, parts: Parts, q: Any, axis: Axis, chosen: Chosen) -> Tensor:
     """Return quantiles for the operation ``op``; ``q`` is what was given as parts."""
     given = asarray(x)
-    parts = checked_parts(op, given, parts, q, method)
+    keeps = is_kept(op, chosen.keepdims)
+    parts = checked_parts(op, given, parts, q, chosen)
     lanes, shape = lanes_of(given, axis, op)
+    weights = weights_along(op, given, chosen.weights, axis)
     if has_none(lanes.shape[-1:]):
         raise IndexError(f"[{op}] expected at least one element, got shape {given.shape}")
-    weak = type(q) in (int, float)
-    results = list(_quantiles(op, lanes, parts, weak))
-    rest = tuple(shape) if keepdims else lanes.shape[:-1]
-    if not results:
-        dtype = result_type(lanes.dtype, parts.dtype)
-        return empty((*parts.shape, *rest), dtype, device=lanes.device)
-    joined = results[0] if parts.ndim == 0 else stack(results)
-    return _C.reshape(joined, (*parts.shape, *rest), None)
+    rest = tuple(shape) if keeps else lanes.shape[:-1]
+    if weights is not None:
+        results = weighted_quantiles(op, lanes, weights, parts)
+    else:
+        weak = type(q) in (int, float)
+        results = list(_quantiles(op, lanes, parts, weak, chosen.method))
+    return joined(op, results, lanes, parts, rest, chosen)
 
 
-def checked_parts(op: str, x: Tensor, parts: Parts, q: Any, method: str) -> Parts:
+def weights_along(op: str, x: Tensor, weights: Any, axis: Axis) -> Tensor | None:
+    """Return the weights of lanes of x, checked; None where there are none."""
+    if weights is None:
+        return None
+    return lanes_of(weights_of(op, x, weights, axis), axis, op)[0]
+
+
+def joined(
+    op: str,
+    results: list[Tensor],
+    lanes: Tensor,
+    parts: Parts,
+    rest: tuple[int, ...],
+    chosen: Chosen,
+    casting: str = "same_kind",
+) -> Tensor:
+    """Return the quantiles of all parts in one tensor, or where ``out`` says."""
+    if results:
+        made = results[0] if parts.ndim == 0 else stack(results)
+        made = _C.reshape(made, (*parts.shape, *rest), None)
+    else:
+        is_linear = chosen.method == "linear"
+        dtype = result_type(lanes.dtype, parts.dtype) if is_linear else lanes.dtype
+        made = empty((*parts.shape, *rest), dtype, device=lanes.device)
+    if chosen.out is None:
+        return made
+    return _stored(op, chosen.out, made, casting if chosen.weights is None else "unsafe")
+
+
+def checked_parts(op: str, x: Tensor, parts: Parts, q: Any, chosen: Chosen) -> Parts:
     """Return the parts, or raise what is wrong with the arguments of a quantile.
 
     ``q`` is what was given as parts. Those of a recorded program are checked when it runs.
     """
-    if not isinstance(method, str) or method != "linear":
-        raise ValueError(f"[{op}] expected method 'linear', got {method!r}")
-    if isdtype(x.dtype, ("bool", "complex floating")):
+    method = chosen.method
+    if not isinstance(method, str) or method not in METHODS:
+        raise ValueError(
+            f"[{op}] expected method {' or '.join(map(repr, METHODS))}, got {method!r}"
+        )
+    if chosen.weights is not None and method == "linear":
+        raise ValueError(f"[{op}] weights: only for the method 'inverted_cdf', got {method!r}")
+    refused = ("bool", "complex floating") if method == "linear" else ("complex floating",)
+    if isdtype(x.dtype, refused):
         raise TypeError(f"[{op}] expected real numbers, got {x.dtype}")
     if parts.ndim > 2:
         raise ValueError(f"[{op}] expected q in at most two dimensions, got shape {parts.shape}")
@@ -163,27 +261,57 @@ def checked_parts(op: str, x: Tensor, parts: Parts, q: Any, method: str) -> Part
     return parts
 
 
-def _quantiles(op: str, lanes: Tensor, parts: Parts, weak: bool) -> Iterator[Tensor]:
+def _quantiles(op: str, lanes: Tensor, parts: Parts, weak: bool, method: str) -> Iterator[Tensor]:
     """The quantile of each part, as NumPy rounds it: from the nearer of its two neighbours."""
     if isinstance(parts, Tensor) or is_unknown(lanes.shape[-1]):
-        yield from _quantiles_at_run(op, lanes, asarray(parts, device=lanes.device), weak)
+        at_run = _quantiles_at_run if method == "linear" else _inverted_at_run
+        yield from at_run(op, lanes, asarray(parts, device=lanes.device), weak)
         return
     last = lanes.shape[-1] - 1
-    places = last * parts
+    places = (
+        last * parts if method == "linear" else _inverted(lanes.shape[-1] * parts, lanes.shape[-1])
+    )
     is_whole = places.dtype.kind in "iu"
     neighbours = [_neighbours(place, last, is_whole) for place in places.reshape(-1)]
     lanes = _in_places(op, lanes, [place for pair in neighbours for place in pair], by_rows=True)
     for place, (low, high) in zip(places.reshape(-1), neighbours, strict=True):
         below, above = lanes[..., low], lanes[..., high]
         if is_whole:
-            yield _nan_if_any(below, lanes)
+            yield nan_if_any(below, lanes)
             continue
         weight = place - np.asarray(np.floor(place) if low < high else -1, places.dtype)[()]
         share: Any = float(weight) if weak else weight
         difference = above - below
         near_above = share >= 0.5
         one = above - difference * (1 - share) if near_above else below + difference * share
-        yield _nan_if_any(one, lanes)
+        yield nan_if_any(one, lanes)
+
+
+def _inverted(counts: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
+    """The place of the element up to which there are so many, as NumPy counts them."""
+    places = np.ceil(np.asarray(counts) - 1).astype(np.intp)
+    clipped: npt.NDArray[Any] = np.clip(places, 0, n - 1)
+    return clipped
+
+
+def _inverted_at_run(op: str, lanes: Tensor, parts: Tensor, weak: bool) -> Iterator[Tensor]:
+    """The same where only a run knows the parts, or the size of lanes."""
+    last = size_of(lanes) - 1
+    places = [inverted_place(last, part) for part in _C.reshape(parts, (-1,), None)]
+    if places:
+        lanes, found = places_of_all(op, lanes, places)
+        yield from (nan_if_any(one, lanes) for one in found)
+
+
+def inverted_place(last: Tensor, part: Any) -> Tensor:
+    """Return the place of the element that has the part of all at or below it, as NumPy does.
+
+    The last place of each lane is known at a run only.
+    """
+    is_float = part.dtype.kind == "f"
+    counts = _C.astype(last + 1, part.dtype, False) * part if is_float else (last + 1) * part
+    places = _C.astype(ceil(counts - 1), last.dtype, False)
+    return minimum(maximum(places, 0), last)
 
 
 def _neighbours(place: Any, last: int, is_whole: bool) -> tuple[int, int]:
@@ -205,7 +333,7 @@ def _quantiles_at_run(op: str, lanes: Tensor, parts: Tensor, weak: bool) -> Iter
         return
     if given.dtype.kind in "iu":
         lanes, found = places_of_all(op, lanes, [_C.astype(x, last.dtype, False) for x in places])
-        yield from (_nan_if_any(below, lanes) for below in found)
+        yield from (nan_if_any(below, lanes) for below in found)
         return
     are_inside = [place < numbers for place in places]
     low = [
@@ -221,21 +349,13 @@ def _quantiles_at_run(op: str, lanes: Tensor, parts: Tensor, weak: bool) -> Iter
         kind = (difference * 0.5).dtype if weak else share.dtype
         from_above = above - difference * _C.astype(1 - share, kind, False)
         from_below = below + difference * _C.astype(share, kind, False)
-        yield _nan_if_any(_C.where(share >= 0.5, from_above, from_below), lanes)
+        yield nan_if_any(_C.where(share >= 0.5, from_above, from_below), lanes)
 
 
 def _in_places(op: str, lanes: Tensor, places: list[int], *, by_rows: bool) -> Tensor:
     """Lanes with what a sort would put in the places, and with NaN at the end, as NumPy's lie."""
     last = [lanes.shape[-1] - 1] if isdtype(lanes.dtype, INEXACT) else []
     return partitioned(op, lanes, lanes.ndim - 1, [*places, *last], by_rows=by_rows)
-
-
-def _nan_if_any(result: Tensor, lanes: Tensor) -> Tensor:
-    """The result, and the NaN of its lane where there is one: it is at the end."""
-    if has_none(lanes.shape[-1:]) or not isdtype(lanes.dtype, INEXACT):
-        return result
-    last = _C.astype(lanes[..., -1], result.dtype, False)
-    return _C.where(last != last, last, result)
 
 
 def lanes_of(x: Tensor, axis: Axis, op: str) -> tuple[Tensor, list[int]]:

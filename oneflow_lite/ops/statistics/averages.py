@@ -82,7 +82,7 @@ def average(
         return averaged, full_like(averaged, given.size / averaged.size)
     weight = weights if isinstance(weights, Tensor) else asarray(weights, device=given.device)
     if weight.shape != given.shape:
-        weight = _C.broadcast_to(_along(weight, given, axis), given.shape)
+        weight = _C.broadcast_to(_along("average", weight, given, axis), given.shape)
     wanted = result_type(given, weight)
     if isdtype(given.dtype, ("bool", "integral")):
         wanted = result_type(wanted, float64)
@@ -94,18 +94,18 @@ def average(
     return (averaged, scale) if returned else averaged
 
 
-def _along(weight: Tensor, given: Tensor, axis: Axis) -> Tensor:
+def _along(op: str, weight: Tensor, given: Tensor, axis: Axis) -> Tensor:
     """Weights of some axes, where those of the operand are."""
     if axis is None:
         raise TypeError(
-            f"[average] expected weights of shape {given.shape}, or an axis that they are along, "
+            f"[{op}] expected weights of shape {given.shape}, or an axis that they are along, "
             f"got weights of shape {weight.shape}"
         )
-    axes = normalize_axes(axis, given.ndim, "average")
+    axes = normalize_axes(axis, given.ndim, op)
     extents = tuple([given.shape[a] for a in axes])
     if weight.shape != extents:
         raise ValueError(
-            f"[average] expected weights of shape {given.shape} or {extents}, got {weight.shape}"
+            f"[{op}] expected weights of shape {given.shape} or {extents}, got {weight.shape}"
         )
     order = sorted(range(len(axes)), key=lambda k: axes[k])
     shape = [n if a in axes else 1 for a, n in enumerate(given.shape)]

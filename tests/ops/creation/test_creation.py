@@ -268,3 +268,115 @@ def test_linspace(arguments: tuple[Any, ...], device: flow.Device) -> None:
 def test_eye(n: int, k: int, device: flow.Device) -> None:
     same(np.eye(n, k=k), flow.eye(n, k=k, device=device))
     same(np.eye(n, 3, k=k, dtype="int8"), flow.eye(n, 3, k=k, dtype="int8", device=device))
+
+
+# --- the order in memory, and shapes of the functions that make a tensor like another one
+
+MAKE_LIKE: dict[str, tuple[Any, ...]] = {
+    "zeros_like": (), "ones_like": (), "empty_like": (), "full_like": (3,)
+}  # fmt: skip
+SHAPES_FOR_LIKE = [None, 3, (), (4, 2), [2, 5, 3], (0, 2), (2, 3, 4), (1, 1)]
+
+
+def lying(x: Any) -> list[Any]:
+    """Views of an array of three dimensions, and of fewer, in several orders of their axes."""
+    return [
+        x,
+        x.T,
+        x.transpose(1, 0, 2),
+        x[::-1, :, ::2],
+        x[0].T,
+        x[0, 0],
+        x[0, 0, 0, ...],
+        x[:0].T,
+    ]
+
+
+@pytest.mark.parametrize("name", MAKE_LIKE)
+@pytest.mark.parametrize("order", ["K", "C", "A", None, "c"])
+def test_shapes_of_what_is_made_like(name: str, order: Any, device: flow.Device) -> None:
+    base = values((2, 3, 4), "int16", 4)
+    theirs, ours = getattr(np, name), getattr(flow, name)
+    for seen, x in zip(lying(base), lying(flow.tensor(base, device=device)), strict=True):
+        for shape in SHAPES_FOR_LIKE:
+            expected = theirs(seen, *MAKE_LIKE[name], shape=shape, order=order)
+            by_protocol = theirs(x, *MAKE_LIKE[name], shape=shape, order=order)
+            for made in (ours(x, *MAKE_LIKE[name], shape=shape, order=order), by_protocol):
+                assert (made.shape, made.dtype) == (expected.shape, expected.dtype)
+                assert made.device == device
+                assert made.size == 0 or made.strides == expected.strides, (shape, x.strides)
+                assert name == "empty_like" or made.tolist() == expected.tolist()
+
+
+def test_a_value_for_another_shape(device: flow.Device) -> None:
+    x = flow.ones((3, 2), device=device).T
+    made = flow.full_like(x, [1, 2, 3], "int8", shape=(2, 3))
+    same(np.full_like(np.ones((2, 3)), [1, 2, 3], "int8"), made)
+    assert made.strides == (1, 2)
+    assert flow.zeros_like([1, 2], shape=4, device=device).device == device
+
+
+@pytest.mark.parametrize("name", MAKE_LIKE)
+def test_wrong_shapes_and_orders(name: str) -> None:
+    x, ours, theirs = flow.ones((2, 3)), getattr(flow, name), getattr(np, name)
+    for keywords, error in (
+        ({"shape": (2, -1)}, ValueError),
+        ({"shape": "ab"}, TypeError),
+        ({"shape": 1.5}, TypeError),
+        ({"order": "X"}, ValueError),
+        ({"order": 3}, TypeError),
+        ({"form": 3}, TypeError),
+    ):
+        for function, given in ((theirs, x.numpy()), (ours, x)):
+            with pytest.raises(error):
+                function(given, *MAKE_LIKE[name], **keywords)
+    with pytest.raises(TypeError, match=rf"\[{name}\] order: .* row-major one"):
+        ours(x, *MAKE_LIKE[name], order="F")
+
+
+@pytest.mark.parametrize("name", ["zeros", "ones", "empty", "full"])
+def test_orders_of_what_is_made_of_a_shape(name: str, device: flow.Device) -> None:
+    make, rest = getattr(flow, name), (7,) if name == "full" else ()
+    for order in ("C", "c", None):
+        made = make((2, 3), *rest, "int8", order, device=device)
+        assert made.is_contiguous()
+        assert name == "empty" or made.tolist() == make((2, 3), *rest).tolist()
+    for order, error in (("K", ValueError), ("F", TypeError), (1, TypeError)):
+        with pytest.raises(error, match=rf"\[{name}\] order"):
+            make(3, *rest, order=order)
+
+
+def test_orders_of_data(device: flow.Device) -> None:
+    host = values((3, 4), "float32", 2)
+    x = flow.tensor(host, device=device)
+    for make in (flow.asarray, flow.asanyarray):
+        assert make(x, order="C") is x
+        assert make(x.T, None, "K").strides == make(x.T, order="A").strides == (4, 16)
+        assert make(x.T, order="C").is_contiguous()
+        assert make(x[:, ::2], order="A").is_contiguous()
+        same(host.T, make(x.T, order="C"))
+        assert make(x, copy=True) is not x
+        assert make(x, copy=False) is x
+        for copy in ({"dtype": int}, {"order": "C"}):
+            with pytest.raises(ValueError, match="copy=False"):
+                make(x.T, copy=False, **copy)
+    same(host.T, flow.array(x.T, order="C", ndmin=3)[0])
+    assert flow.array(x.T, order="C").is_contiguous()
+    with pytest.raises(TypeError, match=r"\[array\] order"):
+        flow.array(x, order="F")  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.4.0", reason="ndmax is new in it")
+def test_ndmax() -> None:
+    arrays: tuple[Any, ...] = (1, [1, 2], [[1]], [[[1.5]]], np.ones((2, 2)), [np.ones(2)], range(3))
+    for data in arrays:
+        for ndmin in (0, 1, 2):
+            for ndmax in (0, 1, 2, 3, -1, 70):
+                try:
+                    expected = np.array(data, ndmin=ndmin, ndmax=ndmax)
+                except ValueError:
+                    with pytest.raises(ValueError, match=r"\[array\]"):
+                        flow.array(data, ndmin=ndmin, ndmax=ndmax)
+                else:
+                    same(expected, flow.array(data, ndmin=ndmin, ndmax=ndmax))
+    assert flow.array(flow.ones((2, 2)), ndmax=1).shape == (2, 2)

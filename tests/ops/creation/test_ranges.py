@@ -170,3 +170,62 @@ def test_ranges_that_are_recorded(device: flow.Device) -> None:
     expected = np.linspace(0, 1, 2000) * 2.5 + np.arange(2000)
     for run in (made, flow.jit(made)):
         same(expected, run(flow.tensor(2.5, device=device)), device)
+
+
+ENDS: list[tuple[Any, Any]] = [
+    *((0, 1), (0.5, 2), (2, 2), (-2, -8), (1 + 1j, 2), (np.int8(1), 3), ([1, 2], [3, 4])),
+    *(([1.0, 2], 5), (np.float32([1, 2]), np.float32([[3], [4]])), ([], []), ("a", 1), (None, 2)),
+    (np.arange(6, dtype="float32")[::2] + 1, 9),
+]
+WAYS: list[dict[str, Any]] = [
+    *({}, {"axis": 1}, {"axis": -1}, {"axis": 5}, {"axis": "x"}, {"retstep": True}),
+    *({"retstep": True, "axis": -1, "endpoint": False}, {"dtype": "int64"}),
+    {"dtype": "float32", "retstep": True},
+]
+
+
+def both(theirs: Any, ours: Any, *arguments: Any, **keywords: Any) -> None:
+    """NumPy's results, of its dtypes, or its kind of error."""
+    try:
+        expected = theirs(*arguments, **keywords)
+    except Exception as error:  # the point is which one
+        with pytest.raises(type(error)):
+            ours(*arguments, **keywords)
+        return
+    seen = ours(*arguments, **keywords)
+    assert isinstance(seen, tuple) == isinstance(expected, tuple)
+    parts = zip(expected, seen, strict=True) if isinstance(seen, tuple) else [(expected, seen)]
+    for one, other in parts:
+        same(one, other)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["linspace", "logspace", "geomspace"])
+def test_axes_and_steps_of_ranges(name: str, device: flow.Device) -> None:
+    theirs = getattr(np, name)
+
+    def ours(start: Any, stop: Any, *rest: Any, **keywords: Any) -> Any:
+        ends = [flow.tensor(x) if isinstance(x, np.ndarray) else x for x in (start, stop)]
+        return getattr(flow, name)(*ends, *rest, device=device, **keywords)
+
+    for start, stop in ENDS:
+        for num in (0, 1, 5, -1, 2.5, np.int64(3)):
+            for keywords in WAYS:
+                if "retstep" not in keywords or name == "linspace":
+                    both(theirs, ours, start, stop, num, **keywords)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_steps_by_place_and_bases() -> None:
+    both(np.linspace, flow.linspace, 0, 3, 4, True, True, "float32", 0)
+    both(np.linspace, flow.linspace, 0, 3, 4, True, False, "float32")
+    both(np.logspace, flow.logspace, 0, 3, 4, True, [2, 3], None, -1)
+    values, step = flow.linspace(flow.tensor(0.0).mock(), 1, 3, retstep=True)
+    assert values.device == step.device == flow.device("mock:0")
+
+
+def test_ranges_of_many_ranks_have_one_result() -> None:
+    ranks = flow.distributed.placement("cpu", ranks=[0])
+    with pytest.raises(TypeError, match=r"\[linspace\] placement"):
+        flow.linspace(0, 1, 3, retstep=True, placement=ranks)  # type: ignore[call-overload]
+    assert flow.linspace([0, 1], 2, 3, axis=1, placement=ranks).shape == (2, 3)

@@ -56,6 +56,32 @@ def test_fits(device: flow.Device) -> None:
             call()
 
 
+@pytest.mark.parametrize("cov", [True, "unscaled", 1])
+def test_covariances_of_fits(cov: Any, device: flow.Device) -> None:
+    rng = np.random.default_rng(6)
+    for dtype in ("float64", "float32", "int64"):
+        x = (np.arange(12) * 2 - 5).astype(dtype)
+        for y in ((rng.normal(size=12) * 9).astype(dtype), (rng.normal(size=(12, 3)) * 9)):
+            for deg in (0, 1, 3):
+                for w in (None, np.linspace(0.5, 1.5, 12)):
+                    t, u = (flow.tensor(one, device=device) for one in (x, y))
+                    wanted = np.polyfit(x, y, deg, w=w, cov=cov)
+                    for one, other in zip(
+                        wanted, flow.polyfit(t, u, deg, w=w, cov=cov), strict=True
+                    ):
+                        assert (other.shape, other.device) == (one.shape, device)
+                        assert other.dtype == one.dtype
+                        rtol = 1e-3 if one.dtype == np.float32 else 1e-8
+                        np.testing.assert_allclose(other.numpy(), one, rtol=rtol, atol=rtol)
+    assert len(flow.polyfit(t, u, 1, full=True, cov=cov)) == 5
+    few = (t[:3], u[:3], 2)
+    if cov == "unscaled":
+        assert flow.polyfit(*few, cov=cov)[1].shape == (3, 3, 1)
+    else:
+        with pytest.raises(ValueError, match=r"\[polyfit\] cov: expected more samples"):
+            flow.polyfit(*few, cov=cov)
+
+
 def test_tensors(device: flow.Device) -> None:
     a = np.random.default_rng(2).normal(size=(2, 3, 6))
     t = flow.tensor(a, device=device)

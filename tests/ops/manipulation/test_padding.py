@@ -163,3 +163,22 @@ def test_pads_much_wider_than_the_tensor(mode: Any, device: flow.Device) -> None
 def test_a_wide_pad_is_few_operations(mode: Any) -> None:
     program = flow.graph.trace(lambda t: flow.pad(t, 10_000, mode), flow.ones(3)).program
     assert len(program.main.ops) < 10
+
+
+@pytest.mark.parametrize("mode", ["edge", "wrap", "reflect", "linear_ramp", "mean", "empty"])
+@pytest.mark.parametrize("value", [0, 0.0, False, 1, [0, 0]])
+def test_values_are_of_one_mode_only(mode: Any, value: Any, device: flow.Device) -> None:
+    x = flow.ones((2, 3), device=device)
+    for function, given in ((np.pad, x.numpy()), (flow.pad, x), (np.pad, x)):
+        with pytest.raises(ValueError, match="constant_values"):
+            function(given, 1, mode, constant_values=value)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_values_that_are_given(dtype: str, device: flow.Device) -> None:
+    x = values((2, 3), dtype, 1)
+    for value in (0, 1, 2.5, True, (1, 0), [[1, 0], [0, 1]]):
+        for seen in (x, x.T, x[:, ::-1]):
+            t = flow.tensor(seen, device=device)
+            same(np.pad(seen, 1, constant_values=value), flow.pad(t, 1, constant_values=value))
+            same(np.pad(seen, (1, 2)), flow.pad(t, (1, 2)))

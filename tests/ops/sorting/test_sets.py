@@ -143,6 +143,38 @@ def test_sets_of_two_shapes_and_dtypes(device: flow.Device) -> None:
         same(expected, getattr(flow, name)(given, others, assume_unique=True))
 
 
+@pytest.mark.parametrize("dtypes", [("int8", "int8"), ("uint64", "int8"), ("float32", "int64")])
+@pytest.mark.parametrize("is_unique", [False, True])
+def test_where_common_elements_are(
+    dtypes: tuple[str, str], is_unique: bool, device: flow.Device
+) -> None:
+    rng = np.random.default_rng(5)
+    for shape in ((), (0,), (7,), (3, 4), (40,)):
+        x, y = (
+            rng.integers(0, 12, n).astype(d) for n, d in zip((shape, (9,)), dtypes, strict=True)
+        )
+        if is_unique:
+            x, y = rng.permutation(np.unique(x)), np.unique(y)
+        t, u = flow.tensor(x, device=device), flow.tensor(y, device=device)
+        wanted = np.intersect1d(x, y[::2], is_unique, True)
+        for seen in (
+            flow.intersect1d(t, u[::2], is_unique, True),
+            np.intersect1d(t, u[::2], assume_unique=is_unique, return_indices=True),
+        ):
+            for one, other in zip(wanted, seen, strict=True):
+                same(one, other)
+    twice = np.array([3, 1, 3, np.nan, np.nan])
+    for one, other in zip(
+        np.intersect1d(twice, [3.0, 3, 1], True, True),
+        flow.intersect1d(flow.tensor(twice, device=device), [3.0, 3, 1], True, True),
+        strict=True,
+    ):
+        same(one, other)
+    assert isinstance(flow.intersect1d(t, u, return_indices=False), flow.Tensor)
+    with pytest.raises(RuntimeError, match="needs the values"):
+        flow.jit(lambda x: flow.intersect1d(x, x, return_indices=True))(t)
+
+
 def test_looks_may_be_refused() -> None:
     x = flow.tensor(values((1000,), "float64", 1))
     gate = threading.Event()

@@ -103,6 +103,70 @@ def test_histogram_of_special_values(device: flow.Device) -> None:
         same(one, other)
 
 
+WEIGHTS = ["float64", "float32", "float16", "int8", "uint64", "int64", "complex64", "complex128"]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+@pytest.mark.parametrize("weight", [*WEIGHTS, "bool"])
+@pytest.mark.filterwarnings("ignore")
+def test_weighted_histogram(dtype: str, weight: str, device: flow.Device) -> None:
+    rng = np.random.default_rng(7)
+    for shape in ((), (0,), (30,), (4, 5)):
+        x = rng.permutation(np.arange(np.prod(shape, dtype=int)) * 1.5 - 9).reshape(shape)
+        x, w = x.astype(dtype), np.asarray(rng.normal(size=shape) * 5).astype(weight)
+        t, v = flow.tensor(x, device=device), flow.tensor(w, device=device)
+        for bins in (5, 1, [-8, 0, 0, 4.5, 30], np.float32([-3, 7])):
+            for how in ((None, False), ((-7, 20.5), False), (None, True)):
+                if weight == "bool" and not isinstance(bins, int) and x.size:
+                    for function, given in ((np.histogram, x), (flow.histogram, t)):
+                        with pytest.raises(TypeError):
+                            function(given, bins, *how, w)
+                    continue
+                wanted = np.histogram(x.T, bins, *how, w.T)
+                for seen in (
+                    flow.histogram(t.T, bins, *how, v.T),
+                    flow.histogram(t.T, bins, *how, w.T),
+                ):
+                    for one, other in zip(wanted, seen, strict=True):
+                        same(one, other)
+
+
+def test_weighted_histogram_of_truths(device: flow.Device) -> None:
+    x, w = np.array([True, False, True]), np.array([1, 2, 4])
+    for bins in (2, [0, 1, 2]):
+        wanted = np.histogram(x.astype("uint8"), bins, weights=w)
+        for one, other in zip(
+            wanted, flow.histogram(flow.tensor(x, device=device), bins, weights=w), strict=True
+        ):
+            same(one, other)
+
+
+@pytest.mark.parametrize("weight", WEIGHTS[:3])
+def test_weights_are_summed_in_blocks(weight: str, device: flow.Device) -> None:
+    rng = np.random.default_rng(8)
+    x = rng.permutation(np.linspace(-3, 3, 70_001))  # no two are equal
+    w = rng.normal(size=x.size).astype(weight)
+    t, v = flow.tensor(x, device=device), flow.tensor(w, device=device)
+    for bins, limits in ((9, (-2, 2.5)), (4, None), ([-2.5, -1, 0, 0.1, 2], None)):
+        wanted = np.histogram(x, bins, limits, weights=w)
+        for one, other in zip(wanted, np.histogram(t, bins, limits, weights=v), strict=True):
+            same(one, other)
+
+
+def test_weighted_histograms_in_programs() -> None:
+    x, w = flow.tensor([1.0, 2.0, 3.0, 4.5]), flow.tensor([1, 2, 3, 4])
+    for call in (
+        lambda x, w: flow.histogram(x, [0.0, 2, 4], weights=w),
+        lambda x, w: flow.histogram(x, 3, (0, 5), weights=w, density=True),
+    ):
+        recorded = flow.jit(call)
+        for shift in (0, 1):
+            for one, other in zip(call(x + shift, w * 2), recorded(x + shift, w * 2), strict=True):
+                same(one.numpy(), other)
+    with pytest.raises(RuntimeError, match=r"\[histogram\] needs the values"):
+        flow.jit(lambda x, w: flow.histogram(x, 3, weights=w))(x, w)
+
+
 def test_wrong_histograms(device: flow.Device) -> None:
     t = flow.tensor([1.0, np.nan], device=device)
     for call, error, text in (
@@ -114,6 +178,8 @@ def test_wrong_histograms(device: flow.Device) -> None:
         (lambda: flow.histogram(t, [3, 1]), ValueError, "bins that ascend"),
         (lambda: flow.histogram(t, [[3, 1]]), ValueError, "one dimension"),
         (lambda: flow.histogram(t + 1j), TypeError, "real numbers"),
+        (lambda: flow.histogram(t, 2, (0, 1), weights=[1]), ValueError, "weights of shape"),
+        (lambda: flow.histogram(t, 2, (0, 1), weights=3), ValueError, "weights of shape"),
     ):
         with pytest.raises(error, match=r"\[histogram\] .*" + text):
             call()
