@@ -266,10 +266,10 @@ def test_chains_of_vectors_go_to_matrices(device: flow.Device) -> None:
         flow.linalg.multi_dot([row, x, x], out=flow.zeros(3))
 
 
-def test_running_sums_are_made_in_the_dtype_of_out(device: flow.Device) -> None:
-    x = np.array([2.0**24, 1, 1, 0.75])
+def test_running_sums_are_made_in_the_dtype_of_a_wider_out(device: flow.Device) -> None:
+    x = np.array([2.0**24, 1, 1, 0.75], "float32")
     for name in ("cumsum", "cumulative_sum", "nancumsum"):
-        for target in ("float32", "int64", "bool"):
+        for target in ("float32", "float64", "int64", "bool"):
             numpys = getattr(np, name)(x, out=np.zeros(4, target))
             out = flow.zeros(4, dtype=target, device=device)
             getattr(flow, name)(flow.tensor(x, device=device), out=out)

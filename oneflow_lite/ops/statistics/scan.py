@@ -44,7 +44,7 @@ def cumulative_sum(
         Start with 0: the result is longer by one.
     out : Tensor or array, optional
         Where the result goes, cast as ``astype`` does. Without ``dtype``, the elements are added in
-        its dtype. An array waits for it.
+        the dtype to which theirs and that of ``out`` promote. An array waits for it.
 
     Raises
     ------
@@ -200,7 +200,7 @@ def _loop(row: Row, dtype: DType) -> tuple[tuple[bool, ...], tuple[np.ufunc, str
 
 
 def _accumulator(row: Row, dtype: DType, wanted: Any, op: str, out: Any = None) -> DType:
-    """The dtype to accumulate in, which is that of ``out`` where none is wanted."""
+    """The dtype to accumulate in; where none is wanted, that of ``out`` counts, too."""
     if wanted is None and out is not None:
         wanted = reduced_in(row.ufunc, dtype, required_target(op, out).dtype)
     if wanted is not None:
