@@ -38,7 +38,7 @@ _CENTRE, _OTHERS = "Tensors, devices, flags", "Files and other libraries"
 TITLES = {
     **dict.fromkeys(("", "_C", "device", "flags"), _CENTRE),
     "dtypes": "Data types",
-    "linalg.fitting": "NumPy: polynomials",
+    **dict.fromkeys(("linalg.fitting", "linalg.polynomials"), "NumPy: polynomials"),
     "vm": "`flow.vm`",
     "distributed.placement": _CENTRE,
     **dict.fromkeys(
@@ -69,7 +69,16 @@ LOOKS = {
     **dict.fromkeys(("arange", "geomspace", "linspace", "logspace"), _NUMBER),
     "bincount": "the greatest value decides the length, and a negative one is an error",
     "digitize": "bins have to be sorted",
-    "histogram": "the least and the greatest value decide the edges",
+    "apply_over_axes": "where the axes are given as a tensor",
+    "asarray_chkfinite": "NaN and infinities are an error",
+    "mask_indices": _COUNT,
+    "real_if_close": "the values of complex numbers decide whether the result is real",
+    "trim_zeros": "how many zeros there are depends on the values",
+    **dict.fromkeys(("bartlett", "blackman", "hamming", "hanning", "kaiser"), _NUMBER),
+    **dict.fromkeys(
+        ("histogram", "histogram2d", "histogram_bin_edges", "histogramdd"),
+        "the least and the greatest value decide the edges",
+    ),
     "linalg.lstsq": "where there are more rows than columns: the rank decides whether there are "
     "residuals",
     **dict.fromkeys(("nanargmax", "nanargmin"), "a lane of NaN only is an error"),
@@ -79,7 +88,11 @@ LOOKS = {
     "setxor1d": _COUNT,
     **dict.fromkeys(("argpartition", "partition"), "where kth is given as a tensor"),
     **dict.fromkeys(("delete", "insert"), "where the places are given as a tensor"),
+    "poly": "of complex roots and of a matrix: the values decide whether the result is real",
     "polyfit": "as `linalg.lstsq`",
+    "polydiv": "zeros in front of the remainder are left out",
+    "polymul": "zeros in front count for nothing",
+    "roots": "zeros in front count for nothing, and the values decide whether the result is real",
     "Tensor.as_integer_ratio": "it returns numbers",
     "Tensor.tobytes": "it returns the values",
     "Tensor.compress": _COUNT,

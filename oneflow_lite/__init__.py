@@ -76,6 +76,7 @@ from oneflow_lite.interop.files import (
     savez_compressed as savez_compressed,
 )
 from oneflow_lite.linalg.fitting import polyfit as polyfit
+from oneflow_lite.linalg.polynomials import *
 from oneflow_lite.ops.convolution import *
 from oneflow_lite.ops.creation.data import *
 from oneflow_lite.ops.creation.matrices import *
@@ -89,6 +90,7 @@ from oneflow_lite.ops.manipulation.rearranging import *
 from oneflow_lite.ops.manipulation.shapes import *
 from oneflow_lite.ops.manipulation.tiling import *
 from oneflow_lite.ops.numpy.adding_and_removing import *
+from oneflow_lite.ops.numpy.along_axes import *
 from oneflow_lite.ops.numpy.calculus import *
 from oneflow_lite.ops.numpy.comparison import *
 from oneflow_lite.ops.numpy.convolution import *
@@ -99,6 +101,7 @@ from oneflow_lite.ops.numpy.histograms import *
 from oneflow_lite.ops.numpy.index_arrays import *
 from oneflow_lite.ops.numpy.interpolation import *
 from oneflow_lite.ops.numpy.joining import *
+from oneflow_lite.ops.numpy.many_histograms import *
 from oneflow_lite.ops.numpy.nan_statistics import *
 from oneflow_lite.ops.numpy.padding import *
 from oneflow_lite.ops.numpy.polynomials import *
@@ -107,6 +110,7 @@ from oneflow_lite.ops.numpy.selection import *
 from oneflow_lite.ops.numpy.shapes import *
 from oneflow_lite.ops.numpy.sorting import *
 from oneflow_lite.ops.numpy.splitting import *
+from oneflow_lite.ops.numpy.windows import *
 from oneflow_lite.ops.searching import *
 from oneflow_lite.ops.sets import *
 from oneflow_lite.ops.sorting import *

@@ -137,6 +137,7 @@ LISTED = _listed(
             tensordot(q, q, axes=1) einsum('ij,jk->ik', q, q) einsum('ij->j', m)
             einsum('i,i->', v, v) cross(t, t) trace(m) linalg.outer(w, r) linalg.trace(m)
             nonzero(x) argwhere(x) flatnonzero(x) count_nonzero(x) where(x)
+            diagflat(r) sort_complex(x)
             """,
             {},
         ),
@@ -166,8 +167,12 @@ LISTED = _listed(
             quantile(x, 0.3) percentile(x, 30) nanquantile(x, 0.3) nanpercentile(x, 30)
             argsort(x) partition(x, n // 2) argpartition(x, n // 2) lexsort((x, y)) isin(v, r)
             searchsorted(s, v) digitize(v, e) histogram(x) histogram(x, e)
-            histogram(x, 10, (0.0, 2.0)) convolve(v, e) correlate(v, e) vander(v, 4)
-            interp(v, s, v) polyval(p, v) polyfit(s, v, 2) around(x, 1) round(x, 1)
+            histogram(x, 10, (0.0, 2.0)) histogram_bin_edges(x) histogram2d(v, v)
+            histogram2d(v, v, 10, ((0.0, 2.0), (0.0, 2.0))) histogramdd((v, v, v))
+            convolve(v, e) correlate(v, e) vander(v, 4)
+            interp(v, s, v) polyval(p, v) polyfit(s, v, 2)
+            polyadd(v, p) polysub(v, p) polymul(v, p) polydiv(e, p) polyder(v) polyint(v)
+            poly(p) roots(p) ediff1d(x) unwrap(x) trim_zeros(v) around(x, 1) round(x, 1)
             cov(m) corrcoef(m)
             """,
             _FEW,
@@ -185,6 +190,7 @@ LISTED = _listed(
             geomspace(1.0, 100.0, n) logspace(0.0, 2.0, n) eye(side) identity(side) tri(side)
             indices((rows, cols)) diag_indices(side) tril_indices(side) triu_indices(side)
             fft.fftfreq(n) fft.rfftfreq(n)
+            bartlett(n) blackman(n) hamming(n) hanning(n) kaiser(n, 14.0)
             """,
             _MADE,
         ),

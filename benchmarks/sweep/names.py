@@ -29,6 +29,7 @@ _CHAPTERS = {
     "interpolation": "numerics",
     "joining": "manipulation",
     "linear_algebra": "products",
+    "many_histograms": "statistics",
     "matrices": "creation",
     "nan_statistics": "statistics",
     "padding": "manipulation",
@@ -44,6 +45,7 @@ _CHAPTERS = {
     "splitting": "manipulation",
     "tiling": "manipulation",
     "utility": "numerics",
+    "windows": "numerics",
 }
 _NO_ELEMENTS = "It computes nothing with elements, and NumPy has no such function."
 _NO_COUNTERPART = "NumPy has no such function"
@@ -61,6 +63,10 @@ EXCLUDED = {
     ),
     "jit": f"{_FUNCTIONS}; bench_graph.py has it.",
     **dict.fromkeys(("grad", "value_and_grad", "vjp"), f"{_FUNCTIONS}; bench_gradients.py has it."),
+    **dict.fromkeys(
+        ("apply_along_axis", "apply_over_axes", "mask_indices"),
+        f"{_FUNCTIONS} of Python, which is what its time depends on.",
+    ),
     "random.default_rng": "A generator is made once, not for each array.",
     "random.seed": "A generator is seeded once, not for each array.",
 }

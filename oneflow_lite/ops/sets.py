@@ -2,17 +2,22 @@
 these functions wait for that one number, except ``isin``.
 """
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+import builtins
+import math
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, SupportsIndex, overload
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import bool as bool_dtype, int64, isdtype, result_type
-from oneflow_lite.ops.creation.data import asarray
-from oneflow_lite.ops.manipulation.joining import concat
-from oneflow_lite.ops.manipulation.shapes import ravel
+from oneflow_lite.ops.creation.data import asarray, full
+from oneflow_lite.ops.creation.ranges import arange
+from oneflow_lite.ops.indexing import take
+from oneflow_lite.ops.manipulation.joining import concat, unstack
+from oneflow_lite.ops.manipulation.shapes import moveaxis, normalize_axes, ravel
 from oneflow_lite.ops.operands import on_one_device, promoted
 from oneflow_lite.ops.short_calls import short_calls
 from oneflow_lite.ops.sorting import argsort, sort
+from oneflow_lite.ops.statistics.reduction import any
 from oneflow_lite.ops.table import exported
 
 
@@ -68,6 +73,41 @@ class _Runs:
         (numbers,) = _C.call_kernel(self._op, "run_numbers", inputs, outputs)
         return _C.reshape(numbers, self._shape, None)
 
+    def parts(self, index: bool, inverse: bool, counts: bool) -> tuple[Tensor, ...]:
+        """Return the values, and what else is asked for."""
+        parts = [self.values()]
+        if index:
+            parts.append(self.first_positions())
+        if inverse:
+            parts.append(self.inverse())
+        if counts:
+            parts.append(self.counts())
+        return tuple(parts)
+
+
+class _Slices(_Runs):
+    """The slices of a tensor along an axis, sorted by their first elements, then by the next."""
+
+    def __init__(self, x: Tensor, axis: int, op: str) -> None:
+        self._op, self._axis = op, axis
+        slices = moveaxis(x, axis, 0)
+        count, *self._slice = slices.shape
+        self._shape = (count,)
+        rows = _C.reshape(slices, (count, math.prod(self._slice)), None)
+        order = arange(count, device=x.device)
+        for column in unstack(rows, axis=1)[::-1]:
+            order = take(order, argsort(take(column, order)))
+        self._order, self._sorted = order, take(rows, order, 0)
+        first = full(builtins.min(count, 1), True, device=x.device)
+        differ = any(self._sorted[1:] != self._sorted[:-1], axis=1)
+        starts = _C.nonzero(concat([first, differ]), op)[0]
+        self._bounds = concat([starts, full(1, count, int64, device=x.device)])
+
+    def values(self) -> Tensor:
+        """In the dimensions of the tensor."""
+        rows = take(self._sorted, self._bounds[:-1], 0)
+        return moveaxis(_C.reshape(rows, (len(rows), *self._slice), None), 0, self._axis)
+
 
 @_C.native(_C.paths.distinct)
 def _distinct(
@@ -75,14 +115,7 @@ def _distinct(
 ) -> tuple[Tensor, ...]:
     """The distinct elements, and what else is asked of them."""
     runs = _Runs(asarray(x), op, bool(index or inverse), equal_nan)
-    parts = [runs.values()]
-    if index:
-        parts.append(runs.first_positions())
-    if inverse:
-        parts.append(runs.inverse())
-    if counts:
-        parts.append(runs.counts())
-    return tuple(parts)
+    return runs.parts(index, inverse, counts)
 
 
 def unique_all(x: Any) -> UniqueAllResult:
@@ -150,7 +183,7 @@ def unique(
     return_index: Literal[False] = ...,
     return_inverse: Literal[False] = ...,
     return_counts: Literal[False] = ...,
-    axis: None = ...,
+    axis: SupportsIndex | None = ...,
     *,
     equal_nan: bool = ...,
     sorted: bool = ...,
@@ -163,7 +196,7 @@ def unique(
     return_inverse: bool = ...,
     *,
     return_counts: Literal[True],
-    axis: None = ...,
+    axis: SupportsIndex | None = ...,
     equal_nan: bool = ...,
     sorted: bool = ...,
 ) -> tuple[Tensor, ...]: ...
@@ -175,7 +208,7 @@ def unique(
     *,
     return_inverse: Literal[True],
     return_counts: bool = ...,
-    axis: None = ...,
+    axis: SupportsIndex | None = ...,
     equal_nan: bool = ...,
     sorted: bool = ...,
 ) -> tuple[Tensor, ...]: ...
@@ -186,7 +219,7 @@ def unique(
     return_index: Literal[True],
     return_inverse: bool = ...,
     return_counts: bool = ...,
-    axis: None = ...,
+    axis: SupportsIndex | None = ...,
     *,
     equal_nan: bool = ...,
     sorted: bool = ...,
@@ -198,7 +231,7 @@ def unique(
     return_index: bool,
     return_inverse: bool = ...,
     return_counts: bool = ...,
-    axis: None = ...,
+    axis: SupportsIndex | None = ...,
     *,
     equal_nan: bool = ...,
     sorted: bool = ...,
@@ -209,7 +242,7 @@ def unique(
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
-    axis: None = None,
+    axis: SupportsIndex | None = None,
     *,
     equal_nan: bool = True,
     sorted: bool = True,
@@ -223,10 +256,11 @@ def unique(
     return_index, return_inverse, return_counts : bool
         Return a tuple, with where each element occurs first, which of them each element of x is,
         and how often each occurs.
-    axis : None
-        The rows of a matrix are not compared: ValueError for an axis.
+    axis : int, optional
+        Compare slices along the axis, element for element, instead of the elements of the flattened
+        tensor. The inverse then has one dimension. It takes a sort for each element of a slice.
     equal_nan : bool
-        All NaN are one.
+        All NaN are one. A slice with a NaN is equal to no other, as in NumPy.
     sorted : bool
         Accepted; the elements are always sorted.
 
@@ -235,9 +269,14 @@ def unique(
     >>> flow.unique(flow.tensor([2.0, flow.nan, 2.0, flow.nan])).numpy()
     array([ 2., nan])
     """
+    given, along = x, None
     if axis is not None:
-        raise ValueError(f"[unique] expected axis=None, got {axis}: only elements are compared")
-    parts = _distinct("unique", x, return_index, return_inverse, return_counts, equal_nan)
+        given = asarray(x)
+        (along,) = normalize_axes(axis, given.ndim, "unique")
+    if along is None or given.ndim == 1:
+        parts = _distinct("unique", given, return_index, return_inverse, return_counts, equal_nan)
+    else:
+        parts = _Slices(given, along, "unique").parts(return_index, return_inverse, return_counts)
     return parts if len(parts) > 1 else parts[0]
 
 

@@ -46,17 +46,19 @@ STAYS = {
         std(x) var(x) sum(x) swapaxes(x,0,1) take(x,i) put(x,i,v) take_along_axis(x,i[:,None])
         tensordot(x,x) tile(x,2) trace(x) transpose(x)
         vdot(v,v) vecdot(x,v) where(b,x,v) stop_gradient(x)
-        angle(z) fix(x) isposinf(x) isneginf(x) isreal(z) iscomplex(z) sinc(x) around(x,1)
+        angle(z) i0(x) fix(x) isposinf(x) isneginf(x) isreal(z) iscomplex(z) sinc(x) around(x,1)
         append(x,v) block([[x,x],[x,x]]) rollaxis(c,2) shape(x) ndim(x) size(x) copy(x)
         nanstd(x) nanvar(x) nanmedian(x) nanquantile(x,0.5) nanpercentile(x,50) nancumsum(x)
         nancumprod(x) cov(x) corrcoef(x) gradient(x) trapezoid(v) convolve(v,v) correlate(v,v)
         interp(v,v,v) partition(x,1) argpartition(x,1) lexsort((v,v)) choose(i,[v,v,v])
         piecewise(x,[b],[1]) place(x,b,v) fill_diagonal(x,1.0)
         unravel_index(i,(3,3)) ravel_multi_index((i,i),(3,3))
-        vander(v) polyval(v,v) conv2d(x[None,None],x[None,None])
+        vander(v) polyval(v,v) polyadd(v,v) polysub(v,v) poly(v) conv2d(x[None,None],x[None,None])
         conv2d_input_gradient((1,1,3,3),x[None,None],s.reshape(1,1,1,1))
         conv2d_weight_gradient(x[None,None],(1,1,1,1),x[None,None])
         layout_transform(x[None,None],'NCHW','NCHW')
+        ediff1d(x) ediff1d(x,v,s) unwrap(x) diagflat(x) sort_complex(x)
+        apply_along_axis(flow.max,0,x) apply_over_axes(flow.sum,x,(0,1))
         """,
     "flow.linalg": """
         cholesky(x) cond(x) cross(x,x) det(x) diagonal(x) eigh(x) eigvalsh(x) inv(x) lstsq(x,v)
@@ -114,6 +116,9 @@ UPLOADS = {
     "flow.take(x, [0, 1])": 16,
     "flow.put_along_axis(x, i[:, None], 2.0)": 24,
     "flow.histogram(x, 4, (0, 1))": 40,
+    "flow.histogram_bin_edges(x, 4, (0, 1))": 40,
+    "flow.histogram2d(v, v, 2, ((0, 1), (0, 1)))": 48,
+    "flow.histogramdd((v, v), 2, ((0, 1), (0, 1)))": 48,
     "flow.linalg.pinv(x)": 8,
     "flow.linalg.qr(x)": 12,
     "flow.fft.fftfreq(5)": 40,
@@ -128,6 +133,13 @@ UPLOADS = {
     "flow.resize(x, (2, 2))": 0,
     "flow.select([b], [x])": 8,
     "flow.putmask(x, b, v)": 72,
+    "flow.bartlett(5)": 40,
+    "flow.blackman(5)": 40,
+    "flow.hamming(5)": 40,
+    "flow.hanning(5)": 40,
+    "flow.kaiser(5, s)": 40,
+    "flow.polyder(v)": 16,
+    "flow.polyint(v)": 24,
     "flow.indices((2, 2))": 32,
     "flow.ix_([0, 1], [1, 2])": 32,
     "flow.tril_indices(3)": 96,
@@ -163,7 +175,16 @@ LOOKS = {
     "flow.flatnonzero(x)": 8,
     "flow.histogram(x)": 16,
     "flow.histogram(x, v)": 1,
+    "flow.histogram_bin_edges(x)": 16,
+    "flow.histogram_bin_edges(x, v)": 1,
+    "flow.histogram2d(v, v)": 32,
+    "flow.histogramdd(x)": 48,
+    "flow.histogramdd(x, [v, 2, v])": 18,
+    "flow.asarray_chkfinite(x)": 1,
     "flow.intersect1d(i, i)": 16,
+    "flow.mask_indices(3, flow.triu)": 8,
+    "flow.real_if_close(z)": 1,
+    "flow.trim_zeros(v)": 16,
     "flow.linspace(s, s, 3)": 16,
     "flow.nonzero(x)": 8,
     "flow.quantile(x, v / 9)": 24,
@@ -174,6 +195,7 @@ LOOKS = {
     "flow.setdiff1d(i, i)": 16,
     "flow.union1d(i, i)": 8,
     "flow.unique(i)": 8,
+    "flow.unique(x, axis=0)": 8,
     "flow.unique_all(i)": 8,
     "flow.unique_counts(i)": 8,
     "flow.unique_inverse(i)": 8,
@@ -182,6 +204,9 @@ LOOKS = {
     "flow.nanargmin(x)": 1,
     "flow.setxor1d(i, i)": 24,
     "flow.polyfit(v, v, 1)": 4,
+    "flow.polydiv(v, v)": 8,
+    "flow.polymul(v, v)": 16,
+    "flow.roots(v)": 17,
     "flow.where(b)": 8,
     "x.nonzero()": 8,
     "x.compress(b[0], 0)": 8,

@@ -117,6 +117,12 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "linspace": (flow.linspace, (1.0, 8.0, 4)),
     "logspace": (flow.logspace, (1.0, 2.0, 4)),
     "histogram of edges": (lambda x: flow.histogram(x, flow.sort(x[0])), (x(),)),
+    "histogram2d": (lambda x: flow.histogram2d(x[0], x[1]), (x(),)),
+    "histogram2d of edges": (lambda x: flow.histogram2d(x[0], x[1], [0, 1, 2, 5]), (x(),)),
+    "histogramdd of edges": (
+        lambda x: flow.histogramdd(x, [flow.sort(x[0]), 3], [None, (0, 3)]),
+        (x(),),
+    ),
     "interp": (lambda x: flow.interp(x, flow.sort(x[0]), x[1]), (x(),)),
     "isdtype": (flow.isdtype, (np.dtype("int8"), "integral")),
     "can_cast": (flow.can_cast, ("int8", "int16")),
@@ -132,6 +138,27 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "linalg.tensorsolve": (lambda x: flow.linalg.tensorsolve(x, x[0]), (x(),)),
     "linalg.outer": (lambda x: flow.linalg.outer(x[0], x[1]), (x(),)),
     "place": (flow.place, (x(), mask(), x())),
+    **{
+        name: (lambda x, name=name: getattr(flow, name)(4, device=x.device) * x[0, 0], (x(),))
+        for name in ("bartlett", "blackman", "hamming", "hanning")
+    },
+    "apply_along_axis": (
+        lambda x: flow.apply_along_axis(lambda lane: lane / lane.max(), 0, x),
+        (x(),),
+    ),
+    "apply_over_axes": (lambda x: flow.apply_over_axes(flow.sum, x, [1, 0]), (x(),)),
+    "mask_indices": (lambda x: flow.mask_indices(2, lambda m, k: m * (x > k)), (x(),)),
+    "real_if_close of complex numbers": (lambda x: flow.real_if_close(x + 0j), (x(),)),
+    "unique of slices": (lambda x: flow.unique(x, axis=0), (x(),)),
+    "unwrap": (lambda x: flow.unwrap(x * 5), (x(),)),
+    "kaiser": (lambda x: flow.kaiser(4, x[0, 0]), (x(),)),
+    "poly": (lambda x: flow.poly(x[0]), (x(),)),
+    "poly of a matrix": (flow.poly, (x(),)),
+    "polydiv": (lambda x: flow.polydiv(x[0], x[1]), (x(),)),
+    "polymul": (lambda x: flow.polymul(x[0], x[1]), (x(),)),
+    "polyder": (lambda x: flow.polyder(x[0]), (x(),)),
+    "polyint": (lambda x: flow.polyint(x[0], 2, x[1]), (x(),)),
+    "roots": (lambda x: flow.roots(x[0]), (x(),)),
     "polyval": (lambda x: flow.polyval(x[0], x), (x(),)),
     "polyfit": (lambda x: flow.polyfit(flow.arange(2.0, device=x.device), x[0], 1), (x(),)),
     "put": (flow.put, (x(), n(), x()[0])),
@@ -234,9 +261,14 @@ REFUSED = {
         *("argwhere", "bincount", "extract", "flatnonzero", "intersect1d", "nonzero", "compress"),
         *("Tensor.compress", "Tensor.nonzero", "setdiff1d", "setxor1d", "union1d", "unique"),
         *("unique_all", "unique_counts", "unique_inverse", "unique_values", "x[mask]", "delete"),
-        *("piecewise", "insert at places"),
+        *("piecewise", "insert at places", "polydiv", "polymul", "roots"),
+        *("mask_indices", "trim_zeros", "unique of slices"),
     ),
-    "edges are made of values by the host": ("histogram",),
+    "the dtype depends on values": ("poly of a matrix", "real_if_close of complex numbers"),
+    "elements that are not finite are an error": ("asarray_chkfinite",),
+    "edges are made of values by the host": (
+        *("histogram", "histogram2d", "histogram_bin_edges", "histogramdd"),
+    ),
     "it acts on more than tensors": ("synchronize", "Tensor.ready", "Tensor.to_global"),
 }
 REFUSAL = r"^\[[\w.]+\] (needs the values of|cannot be recorded).* do it outside"

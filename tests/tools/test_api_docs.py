@@ -24,7 +24,7 @@ LOOKS: dict[str, str] = MAKER["LOOKS"]
 # These look as the program says, or need what the test below does not give them.
 BESIDES = {
     *("linalg.lstsq", "dsplit", "broadcast_shapes", "gradient", "piecewise"),
-    "polyfit",
+    *("polyfit", "mask_indices", "real_if_close"),
     *("save", "savez", "savez_compressed"),
 }
 

@@ -15,10 +15,13 @@ from oneflow_lite.ops.manipulation.joining import (
     _is_by_columns,
     _joined_by,
     concat,
+    stack,
 )
-from oneflow_lite.ops.manipulation.shapes import moveaxis, ravel
+from oneflow_lite.ops.manipulation.shapes import moveaxis, normalize_axes, ravel
 from oneflow_lite.ops.masking import written
 from oneflow_lite.ops.operands import host_array, on_one_device
+from oneflow_lite.ops.searching import argmax
+from oneflow_lite.ops.statistics.reduction import any
 from oneflow_lite.ops.table import exported
 
 
@@ -212,6 +215,52 @@ def _spread(new: Tensor, shape: tuple[int, ...]) -> Tensor:
         return _C.broadcast_to(_C.reshape(new, new.shape[spare:], None), shape)
     except ValueError:
         raise ValueError(f"[insert] shape {new.shape} does not broadcast to {shape}") from None
+
+
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Tensor:
+    """Return a view without the zeros at the ends; looks at where the other elements are.
+
+    Parameters
+    ----------
+    filt : Tensor or array
+        Operand.
+    trim : {"fb", "f", "b"}
+        Whether zeros in front, at the back or at both ends are left out.
+    axis : int or sequence of int, optional
+        Along which axes; by default along all. What is left out are slices of zeros.
+
+    Raises
+    ------
+    ValueError
+        For another ``trim``.
+
+    Examples
+    --------
+    >>> flow.trim_zeros(flow.tensor([0, 0, 1, 0, 2, 0])).numpy()
+    array([1, 0, 2])
+    """
+    given, ends = asarray(filt), trim.lower() if isinstance(trim, str) else trim
+    if ends not in ("fb", "bf", "f", "b"):
+        raise ValueError(f"[trim_zeros] expected trim 'fb', 'f' or 'b', got {trim!r}")
+    every = tuple(range(given.ndim))
+    axes = every if axis is None else normalize_axes(axis, given.ndim, "trim_zeros")
+    if not axes:
+        return given
+    truths, places = given != 0, []
+    for along in axes:
+        others = tuple(other for other in every if other != along)
+        lane = any(truths, others) if others else truths
+        last = full(1, True, device=given.device)  # it is found where all are zeros
+        places += [argmax(concat([one, last])) for one in (lane, lane[::-1])]
+    key = [slice(None)] * given.ndim
+    found = _C.look("trim_zeros", stack(places)).tolist()
+    for along, front, back in zip(axes, found[::2], found[1::2], strict=True):
+        size = given.shape[along]
+        if front == size:
+            key[along] = slice(0, 0)
+        else:
+            key[along] = slice(front if "f" in ends else 0, size - back if "b" in ends else size)
+    return given[tuple(key)]
 
 
 def _along(op: str, x: Any, axis: SupportsIndex | None) -> tuple[Tensor, int]:

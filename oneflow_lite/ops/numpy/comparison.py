@@ -1,11 +1,15 @@
-"""Whether tensors are equal, exactly or nearly."""
+"""Whether tensors are equal, exactly or nearly; real or finite."""
 
 import builtins
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import result_type
+from oneflow_lite.device import DeviceLike
+from oneflow_lite.dtypes import isdtype, result_type
+from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.elementwise import abs, isfinite, isnan
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.statistics.reduction import all
@@ -83,6 +87,71 @@ def array_equiv(x1: Any, x2: Any, /) -> builtins.bool:
     except ValueError:
         return False
     return builtins.bool(all(same))
+
+
+def real_if_close(a: Any, tol: Any = 100) -> Tensor:
+    """Return the real parts of complex numbers whose imaginary parts are all close to 0.
+
+    Parameters
+    ----------
+    a : Tensor or array
+        Operand. Complex numbers are looked at.
+    tol : float
+        The imaginary parts are below it; above 1, it counts in units of the precision of the dtype.
+
+    Returns
+    -------
+    Tensor
+        A view of the real parts, or the operand.
+
+    Examples
+    --------
+    >>> flow.real_if_close(flow.tensor([2.1 + 4e-14j, 5.2 + 3e-15j]), tol=1000).numpy()
+    array([2.1, 5.2])
+    """
+    given = asarray(a)
+    if not isdtype(given.dtype, "complex floating"):
+        return given
+    # A scalar of the precision's dtype, as in NumPy, decides in which dtype they are compared.
+    limit = np.finfo(given.dtype).eps * tol if tol > 1 else tol
+    are_small = all(abs(given.imag) < limit)
+    return given.real if _C.look("real_if_close", are_small) else given
+
+
+def asarray_chkfinite(
+    a: Any, dtype: Any = None, order: str | None = None, *, device: DeviceLike = None
+) -> Tensor:
+    """Return a tensor, as ``asarray`` does; looks at whether all of its elements are finite.
+
+    Parameters
+    ----------
+    a : Tensor, array or nested sequences
+        Operand. Integers are finite, and are not looked at.
+    dtype : dtype, optional
+        Of the result.
+    order : {"C"}, optional
+        Accepted, as in NumPy; tensors have no other order.
+    device : Device or str, optional
+        Where the tensor goes.
+
+    Raises
+    ------
+    ValueError
+        For NaN and infinities, and for another order.
+
+    Examples
+    --------
+    >>> flow.asarray_chkfinite([1.0, 2.0]).numpy()
+    array([1., 2.])
+    """
+    if order not in (None, "C", "K", "A"):
+        raise ValueError(f"[asarray_chkfinite] expected order 'C', got {order!r}")
+    given = asarray(a, dtype, device=device)
+    if isdtype(given.dtype, ("real floating", "complex floating")):
+        are_finite = all(isfinite(given))
+        if not _C.look("asarray_chkfinite", are_finite):
+            raise ValueError("[asarray_chkfinite] expected finite numbers, got NaN or infinity")
+    return given
 
 
 if not TYPE_CHECKING:

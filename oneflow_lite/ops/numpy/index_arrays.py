@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
@@ -245,6 +245,38 @@ def triu_indices(n: int, k: int = 0, m: int | None = None, *, device: DeviceLike
 
 def _sizes(*numbers: int | None) -> Any:
     return [None if one is None else operator.index(one) for one in numbers]
+
+
+def mask_indices(
+    n: SupportsIndex,
+    mask_func: Callable[[Tensor, Any], Any],
+    k: Any = 0,
+    *,
+    device: DeviceLike = None,
+) -> Indices:
+    """Return the indices of the places of an (n, n) matrix that a function leaves; looks at them.
+
+    Parameters
+    ----------
+    n : int
+        The size of the matrix.
+    mask_func : callable
+        Is called with an (n, n) tensor of ones of int64 and with k, as ``flow.triu``. It returns a
+        tensor that is not 0 at the places.
+    k : scalar
+        The second argument of the function.
+    device : Device or str, optional
+        Where the tensors are.
+
+    Examples
+    --------
+    >>> rows, columns = flow.mask_indices(2, flow.triu)
+    >>> rows.tolist(), columns.tolist()
+    ([0, 0, 1], [0, 1, 1])
+    """
+    size = operator.index(n)
+    masked = asarray(mask_func(full((size, size), 1, int64, device=device), k))
+    return tuple(_C.nonzero(masked != 0, "mask_indices"))
 
 
 def tril_indices_from(x: Tensor, /, k: int = 0) -> Indices:

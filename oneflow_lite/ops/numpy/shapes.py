@@ -1,4 +1,4 @@
-"""Shapes as NumPy has them besides: least dimensions, reversed axes, sizes, copies."""
+"""Shapes as NumPy has them besides: least dimensions, reversed axes, diagonals, sizes, copies."""
 
 import builtins
 import math
@@ -11,6 +11,7 @@ from numpy.exceptions import AxisError
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.ops.creation.data import asarray, empty, zeros
+from oneflow_lite.ops.creation.matrices import diag
 from oneflow_lite.ops.manipulation.rearranging import flip
 from oneflow_lite.ops.manipulation.shapes import moveaxis, ravel, transpose
 from oneflow_lite.ops.numpy.adding_and_removing import _along
@@ -212,6 +213,19 @@ def size(x: Any, /, axis: SupportsIndex | None = None) -> int:
     """
     given = asarray(x)
     return given.size if axis is None else given.shape[_along("size", given, axis)[1]]
+
+
+def diagflat(v: Any, k: SupportsIndex = 0) -> Tensor:
+    """Return a matrix with the elements of the flattened v on its k-th diagonal.
+
+    Examples
+    --------
+    >>> flow.diagflat(flow.tensor([[1, 2]]), 1).numpy()
+    array([[0, 1, 0],
+           [0, 0, 2],
+           [0, 0, 0]])
+    """
+    return diag(ravel(v), k)
 
 
 @_C.native(_C.paths.copy)

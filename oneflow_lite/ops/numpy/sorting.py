@@ -1,4 +1,4 @@
-"""Partial orders, and orders by several keys."""
+"""Partial orders, orders by several keys, and of complex numbers."""
 
 import operator
 from typing import TYPE_CHECKING, Any
@@ -7,13 +7,13 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import int64
+from oneflow_lite.dtypes import complex64, complex128, int64, isdtype
 from oneflow_lite.ops.creation.data import asarray, zeros
 from oneflow_lite.ops.indexing import take_along_axis
 from oneflow_lite.ops.manipulation.shapes import ravel
 from oneflow_lite.ops.operands import host_array, is_number_along, on_one_device
 from oneflow_lite.ops.places import has_none, partitioned
-from oneflow_lite.ops.sorting import argsort
+from oneflow_lite.ops.sorting import argsort, sort
 from oneflow_lite.ops.table import exported
 
 _KINDS = ("introselect",)
@@ -117,6 +117,35 @@ def lexsort(keys: Any, axis: int = -1) -> Tensor:
         nearer = argsort(take_along_axis(key, order, axis=axis), axis=axis)
         order = take_along_axis(order, nearer, axis=axis)
     return order
+
+
+def sort_complex(a: Any) -> Tensor:
+    """Return a tensor sorted along its last axis, as complex numbers.
+
+    Parameters
+    ----------
+    a : Tensor or array
+        Operand, of at least one dimension.
+
+    Returns
+    -------
+    Tensor
+        Of complex64 for integers of at most 16 bits, else of complex128; complex numbers keep their
+        dtype.
+
+    Examples
+    --------
+    >>> flow.sort_complex(flow.tensor([5, 3, 6, 2])).numpy()
+    array([2.+0.j, 3.+0.j, 5.+0.j, 6.+0.j])
+    """
+    given = asarray(a)
+    if not given.ndim:
+        raise np.exceptions.AxisError("[sort_complex] expected at least one dimension, got none")
+    ordered = sort(given)
+    if isdtype(given.dtype, "complex floating"):
+        return ordered
+    is_small = isdtype(given.dtype, "integral") and given.dtype.itemsize <= 2
+    return _C.astype(ordered, complex64 if is_small else complex128, False)
 
 
 if not TYPE_CHECKING:

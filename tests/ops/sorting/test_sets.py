@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from oneflow_lite.graph import TraceError, trace
 from tests.support.oracle import DTYPES, same, values
 
 SHAPES = ((), (0,), (1,), (2, 0), (40,), (7, 9), (3000,))
@@ -92,9 +93,51 @@ def test_unique_of_views(device: flow.Device) -> None:
     same(np.unique(np.broadcast_to(x[:1], (9, 40))), flow.unique_values(wide))
 
 
-def test_unique_refuses_an_axis() -> None:
-    with pytest.raises(ValueError, match=r"\[unique\] expected axis=None, got 0"):
-        flow.unique(flow.ones((2, 2)), axis=0)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_unique_slices(dtype: str, device: flow.Device) -> None:
+    parts = {"return_index": True, "return_inverse": True, "return_counts": True}
+    for seed, shape in enumerate(
+        ((0,), (5,), (40, 1), (300, 2), (9, 30), (2, 0), (0, 3), (4, 3, 2))
+    ):
+        x = unsigned(values(shape, dtype, seed)) if seed % 2 else _of_few(shape, dtype, seed)
+        t = flow.tensor(x, device=device)
+        for axis in range(-len(shape), len(shape)):
+            expected = np.unique(x, axis=axis, **parts)
+            same(expected, flow.unique(t, axis=axis, **parts), f"{shape} {axis}")
+            same(expected, np.unique(t, axis=axis, **parts))
+            same(expected[0], flow.unique(t, axis=axis))
+            same(expected[::3], flow.unique(t, return_counts=True, axis=axis))
+            same(expected[:2], flow.unique(t, True, axis=axis))
+    x = _of_few((60, 4), dtype, 1)
+    t = flow.tensor(x, device=device)
+    same(np.unique(x[::-2, ::3].T, axis=1, **parts), flow.unique(t[::-2, ::3].T, axis=1, **parts))
+    same(np.unique(x, axis=0, return_inverse=True), flow.unique(t, return_inverse=True, axis=0))
+    assert flow.unique(t, axis=0).device == device
+
+
+def _of_few(shape: tuple[int, ...], dtype: str, seed: int) -> np.ndarray:
+    """Numbers of which slices are often equal."""
+    x = np.asarray(np.random.default_rng(seed).integers(0, 2, shape)).astype(dtype)
+    return (x * 1j).astype(dtype) + x[::-1] if dtype[0] == "c" else x
+
+
+def test_unique_slices_with_nan_and_zeros(device: flow.Device) -> None:
+    x = np.array([[np.nan, 1], [0.0, 2], [np.nan, 1], [-0.0, 2], [3, np.nan], [3, 1]])
+    t = flow.tensor(x, device=device)
+    for equal_nan in (True, False):
+        expected = np.unique(x, True, True, True, axis=0, equal_nan=equal_nan)
+        same(expected, flow.unique(t, True, True, True, axis=0, equal_nan=equal_nan))
+
+
+def test_unique_of_a_wrong_axis(device: flow.Device) -> None:
+    for shape, axis in (((2, 2), 2), ((2, 2), -3), ((3,), 1), ((), 0)):
+        with pytest.raises(np.exceptions.AxisError, match=r"\[unique\]"):
+            flow.unique(flow.ones(shape, device=device), axis=axis)
+
+
+def test_unique_slices_are_refused_in_a_program() -> None:
+    with pytest.raises(TraceError, match="needs the values of"):
+        trace(lambda x: flow.unique(x, axis=0), flow.ones((2, 2)))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
