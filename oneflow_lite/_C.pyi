@@ -435,10 +435,12 @@ class _Paths:
 
 paths: _Paths  # all native paths, by name
 
-def native(path: NativePath, /) -> Callable[[_Function], _Function]:
+def native(path: NativePath, /, *unknown: str) -> Callable[[_Function], _Function]:
     """Returns a decorator that makes a NativeFunction of a function: with the path, and with the
     function's parameters and defaults. Arguments that the path does not know go to the function; of
-    a whole path, the function has only its signature and its docstring."""
+    a whole path, the function has only its signature and its docstring. The path gets no parameters
+    of the unknown names, which have defaults: a call that gives one, or one behind it by position,
+    goes to the function."""
 
 # --- tensors (all return at once; errors of arguments are raised at the call)
 def set_converter(convert: Callable[[Any, Any, Any, Any], Tensor]) -> None:

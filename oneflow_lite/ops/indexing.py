@@ -18,13 +18,12 @@ from oneflow_lite.ops.elementwise import clip
 from oneflow_lite.ops.manipulation.shapes import ravel
 from oneflow_lite.ops.masking import store_back, written
 from oneflow_lite.ops.operands import host_array, is_number_along
-from oneflow_lite.ops.paths import native_unless
 from oneflow_lite.ops.table import exported
 
 _MODES = {"raise": 0, "wrap": 1, "clip": 2}
 
 
-@native_unless(_C.paths.take, "out")
+@_C.native(_C.paths.take, "out")
 def take(
     x: Any,
     /,
@@ -191,7 +190,7 @@ def put(x: Tensor, indices: Any, values: Any, /, mode: str = "raise") -> None:
         _C.assign(target, _C.reshape(flat, target.shape, None))
 
 
-@native_unless(_C.paths.compress, "out")
+@_C.native(_C.paths.compress, "out")
 def compress(condition: Any, x: Any, axis: int | None = None, out: Any = None) -> Tensor:
     """Return the slices along an axis for which a condition is true.
 

@@ -18,7 +18,6 @@ from oneflow_lite.ops.manipulation.joining import stack
 from oneflow_lite.ops.manipulation.shapes import moveaxis
 from oneflow_lite.ops.masking import required_target, store
 from oneflow_lite.ops.operands import on_one_device
-from oneflow_lite.ops.paths import native_unless
 from oneflow_lite.ops.statistics.reduction import sum as sum_of
 from oneflow_lite.ops.table import Pattern, Properties, exported
 
@@ -67,7 +66,7 @@ def matmul(
     return _as_ufunc(np.matmul, _C.matmul, given, dtype, casting, out)
 
 
-@native_unless(_C.paths.vecdot, "dtype", "casting", "out")
+@_C.native(_C.paths.vecdot, "dtype", "casting", "out")
 def vecdot(
     x1: Any,
     x2: Any,
@@ -102,7 +101,7 @@ def vecdot(
     return _C.matmul(_row(_conjugate(a)), _column(b))[..., 0, 0]
 
 
-@native_unless(_C.paths.matvec, "dtype", "casting", "out")
+@_C.native(_C.paths.matvec, "dtype", "casting", "out")
 def matvec(
     x1: Any, x2: Any, /, *, dtype: Any = None, casting: str = "same_kind", out: Any = None
 ) -> Tensor:
@@ -122,7 +121,7 @@ def matvec(
     return _C.matmul(a, _column(b))[..., 0]
 
 
-@native_unless(_C.paths.vecmat, "dtype", "casting", "out")
+@_C.native(_C.paths.vecmat, "dtype", "casting", "out")
 def vecmat(
     x1: Any, x2: Any, /, *, dtype: Any = None, casting: str = "same_kind", out: Any = None
 ) -> Tensor:
@@ -183,7 +182,7 @@ def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Axes, Axes] = 2) -> Tensor:
     return _C.reshape(_C.matmul(first, second), shape, None)
 
 
-@native_unless(_C.paths.dot, "out")
+@_C.native(_C.paths.dot, "out")
 def dot(a: Any, b: Any, out: Any = None) -> Tensor:
     """Return the sums of products over the last axis of a and the last but one of b.
 

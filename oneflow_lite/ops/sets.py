@@ -15,7 +15,6 @@ from oneflow_lite.ops.indexing import take
 from oneflow_lite.ops.manipulation.joining import concat, unstack
 from oneflow_lite.ops.manipulation.shapes import moveaxis, normalize_axes, ravel
 from oneflow_lite.ops.operands import on_one_device, promoted
-from oneflow_lite.ops.short_calls import short_calls
 from oneflow_lite.ops.sorting import argsort, sort
 from oneflow_lite.ops.statistics.reduction import any
 from oneflow_lite.ops.table import exported
@@ -338,7 +337,7 @@ def intersect1d(
 def intersect1d(
     x1: Any, x2: Any, /, assume_unique: bool = ..., return_indices: bool = ...
 ) -> Any: ...
-@short_calls(_C.paths.intersect1d, lambda x1, x2, /, assume_unique=False: None)
+@_C.native(_C.paths.intersect1d, "return_indices")
 def intersect1d(
     x1: Any, x2: Any, /, assume_unique: bool = False, return_indices: bool = False
 ) -> Any:

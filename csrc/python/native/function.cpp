@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "python/arguments.h"
 #include "python/ops/registry.h"
 #include "python/tensor/type.h"
 
@@ -11,7 +12,7 @@ namespace ofl::python {
 
 namespace {
 
-constexpr int kMaxParameters = 8;
+constexpr int kMaxParameters = 12;
 
 struct NativeObject {
   PyObject_HEAD vectorcallfunc vectorcall;
@@ -203,6 +204,29 @@ int integer_attribute(PyObject* object, const char* name) {
   return static_cast<int>(number);
 }
 
+/// Takes out the parameters that the path does not know. A call that gives one of them does not fit,
+/// nor does one that gives a later one by position.
+void leave_out(PyObject* unknown, NativeObject* native) {
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(unknown); ++k) {
+    PyObject* name = PyTuple_GET_ITEM(unknown, k);
+    const int place = place_of(*native, name, 0);
+    if (place == native->count || !native->defaults[place]) {
+      fail(ErrorKind::type, "[native] expected a parameter with a default, got ",
+           name_argument(name));
+    }
+    Py_DECREF(native->names[place]);
+    Py_DECREF(native->defaults[place]);
+    std::copy(native->names + place + 1, native->names + native->count, native->names + place);
+    std::copy(native->defaults + place + 1, native->defaults + native->count,
+              native->defaults + place);
+    native->count -= 1;
+    native->positional = std::min(native->positional, place);
+    native->positional_only = std::min(native->positional_only, place);
+  }
+  native->required = native->count;
+  while (native->required > 0 && native->defaults[native->required - 1]) native->required -= 1;
+}
+
 /// Names and defaults of the parameters, from the function's code.
 void read_parameters(PyObject* function, NativeObject* native) {
   constexpr int kVariadic = 0x04;  // CO_VARARGS
@@ -235,12 +259,14 @@ void read_parameters(PyObject* function, NativeObject* native) {
   Py_DECREF(names);
 }
 
-PyObject* make_native(PyObject* path, PyObject* function) {
+/// given: the path, and the names of parameters that it does not know.
+PyObject* make_native(PyObject* given, PyObject* function) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     if (!PyFunction_Check(function)) {
       fail(ErrorKind::type, "[native] expected a function, got ", Py_TYPE(function)->tp_name);
     }
-    auto* of = reinterpret_cast<PathObject*>(path);
+    auto* of = reinterpret_cast<PathObject*>(PyTuple_GET_ITEM(given, 0));
+    const Reference unknown(checked(PyTuple_GetSlice(given, 1, PyTuple_GET_SIZE(given))));
     PyObject* object = checked(native_type->tp_alloc(native_type, 0));  // zeroed
     auto* native = reinterpret_cast<NativeObject*>(object);
     native->vectorcall = of->row->path ? native_vectorcall : plain_vectorcall;
@@ -250,7 +276,10 @@ PyObject* make_native(PyObject* path, PyObject* function) {
     native->row = of->row;
     try {
       native->name = checked(PyObject_GetAttrString(function, "__name__"));
-      if (of->row->path) read_parameters(function, native);
+      if (of->row->path) {
+        read_parameters(function, native);
+        leave_out(unknown.get(), native);
+      }
       PyObject* functools = checked(PyImport_ImportModule("functools"));
       PyObject* done = PyObject_CallMethod(functools, "update_wrapper", "OO", object, function);
       Py_DECREF(functools);
@@ -266,17 +295,18 @@ PyObject* make_native(PyObject* path, PyObject* function) {
 
 PyMethodDef decorator = {"native", make_native, METH_O, "Gives a function the path."};
 
-/// native(path): the decorator.
-PyObject* native_of(PyObject*, PyObject* path) {
+/// native(path, *unknown): the decorator.
+PyObject* native_of(PyObject*, PyObject* given) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    PyObject* path = PyTuple_GET_SIZE(given) > 0 ? PyTuple_GET_ITEM(given, 0) : Py_None;
     if (Py_TYPE(path) != path_type) {
       fail(ErrorKind::type, "[native] expected a path of _C.paths, got ", Py_TYPE(path)->tp_name);
     }
-    return checked(PyCFunction_New(&decorator, path));
+    return checked(PyCFunction_New(&decorator, given));
   });
 }
 
-PyMethodDef native_method = {"native", native_of, METH_O,
+PyMethodDef native_method = {"native", native_of, METH_VARARGS,
                              "Returns a decorator that gives a Python function a native path."};
 
 PyObject* set_other_caller(PyObject*, PyObject* function) {

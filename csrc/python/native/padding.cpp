@@ -45,25 +45,27 @@ bool read_widths(PyObject* given, int ndim, Widths* widths) {
   return true;
 }
 
-/// pad(x, pad_width, mode, constant_values, ...), with a number or the elements at the edges; the
-/// rest are arguments of other modes
+/// pad(x, pad_width, mode, constant_values, ...), with a number or the elements at the edges, which
+/// have no values; the rest are arguments of other modes
 PyObject* pad_path(const Call& call) {
+  static PyObject* const zero = checked(PyLong_FromLong(0));
   const Tensor* x = tensor_or_null(call[0]);
+  PyObject* const value = call[3] == Py_None ? zero : call[3];
   for (int i = 4; i < call.count; ++i) {
     if (call[i] != Py_None) return nullptr;
   }
   if (!x || x->ndim() == 0 || !PyUnicode_CheckExact(call[2])) return nullptr;
   const bool by_edge = PyUnicode_CompareWithASCIIString(call[2], "edge") == 0;
   const bool is_known = by_edge || PyUnicode_CompareWithASCIIString(call[2], "constant") == 0;
-  const bool is_number = PyLong_CheckExact(call[3]) || PyFloat_CheckExact(call[3]);
+  const bool is_number = PyLong_CheckExact(value) || PyFloat_CheckExact(value);
   const Issuer from = issuer();
   Widths widths;
   if (!is_known || !is_number || from.sink || !read_widths(call[1], x->ndim(), &widths)) {
     return nullptr;
   }
   // NumPy has rules of its own for numbers that an unsigned dtype does not hold.
-  const std::optional<int64_t> number = known_integer(call[3]);
-  if (by_edge && number != 0) return nullptr;
+  const std::optional<int64_t> number = known_integer(value);
+  if (by_edge && call[3] != Py_None) return nullptr;
   const bool fits_all = number && *number >= 0 && *number <= 255;
   if (!by_edge && info(x->dtype).kind == DTypeKind::unsigned_int && !fits_all) return nullptr;
   Dims shape;
@@ -90,7 +92,7 @@ PyObject* pad_path(const Call& call) {
       const Tensor added = part_of(whole, d, is_after ? before + size : 0, count);
       const Tensor edge = part_of(whole, d, is_after ? before + size - 1 : before, by_edge);
       if (by_edge) assign(from, added, broadcast_view(edge, added.shape, "pad"), "assign");
-      if (!by_edge) assign_value(added, call[3], "assign");
+      if (!by_edge) assign_value(added, value, "assign");
     }
     region = whole;
   }

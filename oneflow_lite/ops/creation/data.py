@@ -8,7 +8,6 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike
 from oneflow_lite.ops.operands import order_of
-from oneflow_lite.ops.short_calls import short_calls
 from oneflow_lite.ops.signatures import makes_global
 from oneflow_lite.ops.table import exported
 
@@ -56,7 +55,7 @@ def tensor(
 
 
 @makes_global
-@short_calls(_C.paths.asarray, lambda obj, /, dtype=None, *, device=None, copy=None: None)
+@_C.native(_C.paths.asarray, "order")
 def asarray(
     obj: Any,
     /,
@@ -90,7 +89,7 @@ def asarray(
     return _in_order("asarray", asarray(obj, dtype, device=device, copy=copy), wanted, copy)
 
 
-@short_calls(_C.paths.array, lambda data, dtype=None, *, copy=True, ndmin=0, device=None: None)
+@_C.native(_C.paths.array, "order", "ndmax")
 def array(
     data: Any,
     dtype: Any = None,
@@ -136,7 +135,7 @@ def array(
     return _in_order("array", made, wanted, copy)
 
 
-@short_calls(_C.paths.asanyarray, lambda obj, dtype=None, *, device=None: None)
+@_C.native(_C.paths.asanyarray, "order", "copy")
 def asanyarray(
     obj: Any,
     dtype: Any = None,
@@ -167,7 +166,7 @@ def ascontiguousarray(obj: Any, dtype: Any = None, *, device: DeviceLike = None)
 
 
 @makes_global
-@short_calls(_C.paths.empty, lambda shape, dtype=None, *, device=None, pin_memory=False: None)
+@_C.native(_C.paths.empty, "order")
 def empty(
     shape: Shape,
     dtype: Any = None,
@@ -198,7 +197,7 @@ def empty(
 
 
 @makes_global
-@short_calls(_C.paths.zeros, lambda shape, dtype=None, *, device=None, pin_memory=False: None)
+@_C.native(_C.paths.zeros, "order")
 def zeros(
     shape: Shape,
     dtype: Any = None,
@@ -219,7 +218,7 @@ def zeros(
 
 
 @makes_global
-@short_calls(_C.paths.ones, lambda shape, dtype=None, *, device=None, pin_memory=False: None)
+@_C.native(_C.paths.ones, "order")
 def ones(
     shape: Shape,
     dtype: Any = None,
@@ -240,10 +239,7 @@ def ones(
 
 
 @makes_global
-@short_calls(
-    _C.paths.full,
-    lambda shape, fill_value, dtype=None, *, device=None, pin_memory=False: None,
-)
+@_C.native(_C.paths.full, "order")
 def full(
     shape: Shape,
     fill_value: Any,
@@ -264,7 +260,7 @@ def full(
     return full(shape, fill_value, dtype, device=device, pin_memory=pin_memory)
 
 
-@short_calls(_C.paths.empty_like, lambda x, /, dtype=None, *, device=None: None)
+@_C.native(_C.paths.empty_like, "order", "shape")
 def empty_like(
     x: Any,
     /,
@@ -300,7 +296,7 @@ def empty_like(
     return _lying_like(made, like, wanted)
 
 
-@short_calls(_C.paths.zeros_like, lambda x, /, dtype=None, *, device=None: None)
+@_C.native(_C.paths.zeros_like, "order", "shape")
 def zeros_like(
     x: Any,
     /,
@@ -324,7 +320,7 @@ def zeros_like(
     return _lying_like(made, like, wanted)
 
 
-@short_calls(_C.paths.ones_like, lambda x, /, dtype=None, *, device=None: None)
+@_C.native(_C.paths.ones_like, "order", "shape")
 def ones_like(
     x: Any,
     /,
@@ -348,7 +344,7 @@ def ones_like(
     return _lying_like(made, like, wanted)
 
 
-@short_calls(_C.paths.full_like, lambda x, /, fill_value, dtype=None, *, device=None: None)
+@_C.native(_C.paths.full_like, "order", "shape")
 def full_like(
     x: Any,
     /,

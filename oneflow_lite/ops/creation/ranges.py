@@ -12,7 +12,6 @@ from oneflow_lite.dtypes import DType, canonical, computed_in, result_type
 from oneflow_lite.inspection import returned
 from oneflow_lite.ops.creation.data import tensor
 from oneflow_lite.ops.operands import on_one_device
-from oneflow_lite.ops.short_calls import short_calls
 from oneflow_lite.ops.signatures import makes_global
 from oneflow_lite.ops.table import exported
 
@@ -72,10 +71,7 @@ def linspace(
     placement: Placement,
     sbp: Sbp | Sequence[Sbp] = ...,
 ) -> GlobalTensor: ...
-@short_calls(  # type: ignore[misc]  # a placement goes elsewhere: to flow.distributed
-    _C.paths.linspace,
-    lambda start, stop, num=50, endpoint=True, *, dtype=None, device=None: None,
-)
+@_C.native(_C.paths.linspace, "retstep", "axis")  # type: ignore[misc]  # a placement goes elsewhere: to flow.distributed
 def linspace(
     start: Any,
     stop: Any,

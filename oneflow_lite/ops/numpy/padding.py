@@ -21,7 +21,6 @@ from oneflow_lite.ops.manipulation.rearranging import flip
 from oneflow_lite.ops.numpy.quantiles import median
 from oneflow_lite.ops.operands import host_array
 from oneflow_lite.ops.places import has_none
-from oneflow_lite.ops.short_calls import short_calls
 from oneflow_lite.ops.statistics.reduction import any, max, mean, min
 from oneflow_lite.ops.table import exported
 
@@ -47,8 +46,7 @@ _ARGUMENTS = {
 }
 
 
-# The path does not tell a 0 that was given as a value, which most modes refuse, from its default.
-@short_calls(_C.paths.pad, lambda x, /, pad_width, mode="constant", _=0: None)
+@_C.native(_C.paths.pad)
 def pad(
     x: Any,
     /,
@@ -95,8 +93,6 @@ def pad(
     >>> flow.pad(flow.tensor([2.0, 4.0]), 2, mode="linear_ramp").numpy()
     array([0., 1., 2., 4., 2., 0.])
     """
-    if mode == "constant" and (made := _by_number(x, pad_width, mode, constant_values)) is not None:
-        return made
     given = asarray(x)
     widths = _widths(pad_width, given.ndim)
     own = _own_argument(mode, constant_values, end_values, stat_length, reflect_type)
@@ -109,12 +105,6 @@ def pad(
     if _is_by_columns(given):  # and so is the result; no axis is padded by what another one has
         return pad(given.T, widths[::-1].tolist(), mode).T
     return _pad_by_elements(given, widths.tolist(), mode)
-
-
-@_C.native(_C.paths.pad)
-def _by_number(x: Any, /, pad_width: Any, mode: str, constant_values: Any) -> Tensor | None:
-    """By the native path; None where it does not know the arguments."""
-    return None
 
 
 def _widths(given: Any, ndim: int) -> npt.NDArray[Any]:

@@ -14,7 +14,6 @@ from oneflow_lite.ops.manipulation.joining import stack
 from oneflow_lite.ops.manipulation.shapes import broadcast_arrays, ravel
 from oneflow_lite.ops.masking import store, written
 from oneflow_lite.ops.operands import dimensions, on_one_device
-from oneflow_lite.ops.paths import native_unless
 from oneflow_lite.ops.statistics.reduction import any
 from oneflow_lite.ops.statistics.scan import cumsum
 from oneflow_lite.ops.table import exported
@@ -64,7 +63,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     return result
 
 
-@native_unless(_C.paths.choose, "out")
+@_C.native(_C.paths.choose, "out")
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tensor:
     """Return, at each place, the choice that has the number given there.
 

@@ -13,13 +13,12 @@ from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.elementwise import add, multiply
 from oneflow_lite.ops.manipulation.shapes import ravel
 from oneflow_lite.ops.masking import required_target, store
-from oneflow_lite.ops.paths import native_unless
 from oneflow_lite.ops.table import ROWS, Row, exported
 
 _ADD, _MULTIPLY = ROWS[add.__name__], ROWS[multiply.__name__]
 
 
-@native_unless(_C.paths.cumulative_sum, "out")
+@_C.native(_C.paths.cumulative_sum, "out")
 def cumulative_sum(
     x: Any,
     /,
@@ -59,7 +58,7 @@ def cumulative_sum(
     return _cumulative("cumulative_sum", _ADD, x, axis, dtype, include_initial, out)
 
 
-@native_unless(_C.paths.cumulative_prod, "out")
+@_C.native(_C.paths.cumulative_prod, "out")
 def cumulative_prod(
     x: Any,
     /,
@@ -79,7 +78,7 @@ def cumulative_prod(
     return _cumulative("cumulative_prod", _MULTIPLY, x, axis, dtype, include_initial, out)
 
 
-@native_unless(_C.paths.cumsum, "out")
+@_C.native(_C.paths.cumsum, "out")
 def cumsum(
     x: Any, /, axis: SupportsIndex | None = None, dtype: Any = None, out: Any = None
 ) -> Tensor:
@@ -95,7 +94,7 @@ def cumsum(
     return _flattened("cumsum", _ADD, x, axis, dtype, out)
 
 
-@native_unless(_C.paths.cumprod, "out")
+@_C.native(_C.paths.cumprod, "out")
 def cumprod(
     x: Any, /, axis: SupportsIndex | None = None, dtype: Any = None, out: Any = None
 ) -> Tensor:
