@@ -167,3 +167,34 @@ def test_new_tensors_like_one_of_many_ranks() -> None:
             flow.asarray(x, placement=everywhere)
 
     on_ranks(program, 2)
+
+
+def test_outputs_and_weights_of_quantiles() -> None:
+    """Outputs are refused by name and by place; weights are of all ranks, as what they weigh."""
+
+    def program() -> None:
+        everywhere = placement.all("cpu")
+        x = flow.tensor([[1.0, 2, 3], [4, 5, 6]], placement=everywhere)
+        out, weights = flow.zeros(2, placement=everywhere), flow.ones((2, 3), placement=everywhere)
+        refused: list[Any] = [
+            lambda: flow.median(x, 1, out=out),
+            lambda: flow.nanmedian(x, 1, out),
+            lambda: flow.quantile(x, 0.5, 1, out),
+            lambda: flow.percentile(x, 50, 1, out=flow.zeros(2)),
+        ]
+        for call in refused:
+            with pytest.raises(TypeError, match=r"\] out: not for a GlobalTensor"):
+                call()
+        assert out.full().tolist() == [0, 0]
+        how: dict[str, Any] = {"axis": 1, "method": "inverted_cdf"}
+        found = flow.quantile(x, 0.5, **how, weights=weights)
+        assert found.to_local().tolist() == [2, 5]
+        assert flow.histogram(x, 2, weights=weights)[0].to_local().tolist() == [3, 3]
+        for call in (
+            lambda: flow.quantile(x, 0.5, **how, weights=flow.ones((2, 3))),
+            lambda: flow.histogram(x, 2, weights=flow.ones((2, 3))),
+        ):
+            with pytest.raises(TypeError, match="a Tensor of this rank alone"):
+                call()
+
+    on_ranks(program, 2)
