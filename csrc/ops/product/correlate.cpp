@@ -24,7 +24,8 @@ constexpr double kProductWork = 0.25;
 using DotFn = void (*)(void* a, intptr_t a_step, void* b, intptr_t b_step, void* out,
                        intptr_t length, void* array);
 
-/// out[i] = x[i] * window[0] + x[i + 1] * window[1] + ..., added in this order, for i < count.
+/// out[i] = 0 + x[i] * window[0] + x[i + 1] * window[1] + ..., added in this order, for i < count:
+/// no sum is -0.0.
 using SumFn = void (*)(const char* x, const char* window, int64_t width, char* out, int64_t count);
 
 /// Integers wrap around.
@@ -43,8 +44,8 @@ template <typename T, int tile>
 int64_t sum_tiles(const T* x, const T* window, int64_t width, T* out, int64_t i, int64_t count) {
   for (; i + tile <= count; i += tile) {
     T sums[tile];
-    for (int j = 0; j < tile; ++j) sums[j] = static_cast<T>(x[i + j] * window[0]);
-    for (int64_t k = 1; k < width; ++k) {
+    std::fill(sums, sums + tile, T{});
+    for (int64_t k = 0; k < width; ++k) {
       for (int j = 0; j < tile; ++j) sums[j] = multiply_add(sums[j], x[i + k + j], window[k]);
     }
     std::copy(sums, sums + tile, out + i);

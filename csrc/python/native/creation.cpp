@@ -117,10 +117,13 @@ PyObject* make_full(PyObject* value, Device home, bool pinned, std::optional<DTy
     return make_filled(&number, home, pinned, wanted, shape, like);
   }
   const Reference device(device_object(home));
-  // Of a sequence, NumPy asks each number for its truth.
-  const bool by_truth = dtype == DType::b1 && (PyList_Check(value) || PyTuple_Check(value));
-  PyObject* const as_bool = reinterpret_cast<PyObject*>(descr_of(DType::b1));
-  const Reference values(as_tensor(value, by_truth ? as_bool : Py_None, device.get()));
+  // Of a sequence, NumPy asks each number for its truth, and casts integers of any size to floats.
+  const bool one_by_one =
+      dtype && (PyList_Check(value) || PyTuple_Check(value)) &&
+      (*dtype == DType::b1 || info(*dtype).kind == DTypeKind::floating ||
+       info(*dtype).kind == DTypeKind::complex);
+  PyObject* const first = one_by_one ? reinterpret_cast<PyObject*>(descr_of(*dtype)) : Py_None;
+  const Reference values(as_tensor(value, first, device.get()));
   const DType wanted = dtype.value_or(tensor_of(values.get()).dtype);
   Reference made(make_filled(nullptr, home, pinned, wanted, shape, like));
   assign_value(tensor_of(made.get()), values.get(), "assign");
