@@ -34,6 +34,7 @@ Python's integers are wanted (a shape, an axis) looks wherever it is given. `syn
 """
 
 _CENTRE, _OTHERS = "Tensors, devices, flags", "Files and other libraries"
+_NUMPYS = "NumPy: its own objects"
 # Module -> title of its names. Those of ops are in the chapter that its path says.
 TITLES = {
     **dict.fromkeys(("", "_C", "device", "flags"), _CENTRE),
@@ -67,6 +68,10 @@ LOOKS = {
     **dict.fromkeys(("allclose", "array_equal", "array_equiv"), _ANSWER),
     **dict.fromkeys(("array_split", "dsplit", "hsplit", "split", "vsplit"), _PARTS),
     **dict.fromkeys(("arange", "geomspace", "linspace", "logspace"), _NUMBER),
+    **dict.fromkeys(("array2string", "array_repr", "array_str"), "it returns the values as text"),
+    "frombuffer": "where the buffer is a tensor",
+    "fromiter": "at tensors that the iterator gives",
+    "min_scalar_type": "at a tensor without dimensions",
     "bincount": "the greatest value decides the length, and a negative one is an error",
     "digitize": "bins have to be sorted",
     "apply_over_axes": "where the axes are given as a tensor",
@@ -106,6 +111,7 @@ LOOKS = {
     "roll": "where the shift is given as a tensor",
     "repeat": "where the repeats are given as a tensor",
     "save": "it writes the values",
+    "savetxt": "it writes the values",
     "savez": "it writes the values",
     "savez_compressed": "it writes the values",
     "where": f"with one argument: {_COUNT}",
@@ -186,6 +192,8 @@ def title_of(name: str, value: Any) -> str:
         module = "dtypes"
     elif isinstance(value, flow.Op):
         module = "ops.elementwise"
+    elif value.__module__.partition(".")[0] == "numpy":
+        return _NUMPYS
     else:
         module = value.__module__.removeprefix("oneflow_lite").removeprefix(".")
     title = TITLES.get(module) or _title_of_ops(module)
@@ -211,6 +219,7 @@ def titles() -> tuple[str, ...]:
         "Constants",
         *(title for title in standard if title.lower() not in STANDARD["EXTENSIONS"]),
         *(_title_of_ops(f"ops.numpy.{file.stem}") for file in files),
+        _NUMPYS,
         "Convolution",
         "Inspection",
         *(f"`flow.{space}`" for space in _OWN_CHAPTER[:3]),
@@ -224,7 +233,7 @@ def origin(name: str, value: Any) -> str:
     numbers = STANDARD["CONSTANTS"] + _INSPECTION[:2]
     if name in _standard_names() or name in numbers:
         return "standard"
-    if isinstance(value, np.dtype) and value != flow.float16:
+    if isinstance(value, np.dtype) and value.name == name != "float16":
         return "standard"
     space, _, last = name.rpartition(".")
     roots: dict[str, list[Any]] = {
@@ -274,11 +283,19 @@ _PLAIN = {
     "__array_api_version__": "The version of the standard that the flag `array_api` announces",
     "__version__": "The version of this package",
     "e": "Euler's number",
+    "c_": "Joins what is between brackets as columns: `flow.c_[x, y]`",
+    "dtype": "The class of dtypes",
+    "errstate": "How NumPy treats errors of floats, in a `with` block; tensors have none",
     "flags": "The flags, as attributes; `with flow.flags(sync=True):` sets them for a while",
+    "index_exp": "What is between brackets, as a tuple: `flow.index_exp[1:, 2]`",
     "inf": "Positive infinity",
+    "mgrid": "The coordinates of slices, as one tensor: `flow.mgrid[:2, :3]`",
     "nan": "Not a number",
     "newaxis": "None: in an index, a new dimension",
+    "ogrid": "The coordinates of slices, which broadcast to a grid: `flow.ogrid[:2, :3]`",
     "pi": "The ratio of a circle's circumference to its diameter",
+    "r_": "Joins what is between brackets: `flow.r_[1:4, 0, x]`",
+    "s_": "What is between brackets: `flow.s_[1:, 2]`",
     "sbp.broadcast": "Each rank has all of the tensor",
     "sbp.partial_sum": "The sum of what the ranks have is the tensor",
 }

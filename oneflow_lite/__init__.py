@@ -72,13 +72,18 @@ from oneflow_lite.interop.dlpack import from_dlpack as from_dlpack
 from oneflow_lite.interop.files import (
     load as load,
     save as save,
+    savetxt as savetxt,
     savez as savez,
     savez_compressed as savez_compressed,
 )
+from oneflow_lite.interop.numpy_names import *
 from oneflow_lite.linalg.fitting import polyfit as polyfit
 from oneflow_lite.linalg.polynomials import *
 from oneflow_lite.ops.convolution import *
+from oneflow_lite.ops.creation.calls import *
 from oneflow_lite.ops.creation.data import *
+from oneflow_lite.ops.creation.host_data import *
+from oneflow_lite.ops.creation.index_objects import *
 from oneflow_lite.ops.creation.matrices import *
 from oneflow_lite.ops.creation.ranges import *
 from oneflow_lite.ops.data_types import *
@@ -91,6 +96,7 @@ from oneflow_lite.ops.manipulation.shapes import *
 from oneflow_lite.ops.manipulation.tiling import *
 from oneflow_lite.ops.numpy.adding_and_removing import *
 from oneflow_lite.ops.numpy.along_axes import *
+from oneflow_lite.ops.numpy.bits import *
 from oneflow_lite.ops.numpy.calculus import *
 from oneflow_lite.ops.numpy.comparison import *
 from oneflow_lite.ops.numpy.convolution import *
@@ -102,8 +108,10 @@ from oneflow_lite.ops.numpy.index_arrays import *
 from oneflow_lite.ops.numpy.interpolation import *
 from oneflow_lite.ops.numpy.joining import *
 from oneflow_lite.ops.numpy.many_histograms import *
+from oneflow_lite.ops.numpy.memory import *
 from oneflow_lite.ops.numpy.nan_statistics import *
 from oneflow_lite.ops.numpy.padding import *
+from oneflow_lite.ops.numpy.parts import *
 from oneflow_lite.ops.numpy.polynomials import *
 from oneflow_lite.ops.numpy.quantiles import *
 from oneflow_lite.ops.numpy.selection import *

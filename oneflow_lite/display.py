@@ -10,8 +10,6 @@ from oneflow_lite import _C, failures
 from oneflow_lite._C import Tensor
 from oneflow_lite.ops.manipulation.joining import concat
 
-_EDGE = 3  # elements shown at each end of a long dimension
-_THRESHOLD = 1000  # larger tensors are summarised
 _DEBUGGERS = ("bdb", "pydevd", "_pydevd")  # how the names of their modules begin
 
 
@@ -42,26 +40,26 @@ def _instead_of_elements(x: Tensor, text: str) -> str:
 
 def _elements(x: Tensor) -> str:
     prefix = "tensor("
-    long = x.size > _THRESHOLD
-    shown = _edges(x) if long else x.numpy()
-    text = np.array2string(
-        shown, separator=", ", prefix=prefix, threshold=0 if long else _THRESHOLD, edgeitems=_EDGE
-    )
+    options = np.get_printoptions()  # how many elements are shown at each end, and of how many
+    edge, threshold = options["edgeitems"], options["threshold"]
+    long = x.size > threshold
+    shown = _edges(x, edge) if long and edge > 0 else x.numpy()
+    text = np.array2string(shown, separator=", ", prefix=prefix, threshold=0 if long else threshold)
     shape = f", shape={x.shape}" if long or not x.size else ""
     return f"{prefix}{text}{shape}, dtype={x.dtype.name}, device='{x.device}')"
 
 
-def _edges(x: Tensor) -> npt.NDArray[Any]:
+def _edges(x: Tensor, edge: int) -> npt.NDArray[Any]:
     """What a summary of x shows; only this is copied from the device.
 
     Long dimensions keep both ends and one more element, which stands for the rest: NumPy's summary
     of the result is that of x.
     """
-    kept = 2 * _EDGE + 1
+    kept = 2 * edge + 1
     for axis in sorted(range(x.ndim), key=lambda axis: -x.shape[axis]):
         if x.shape[axis] > kept:
             before = (slice(None),) * axis
-            ends = [x[(*before, slice(_EDGE + 1))], x[(*before, slice(-_EDGE, None))]]
+            ends = [x[(*before, slice(edge + 1))], x[(*before, slice(-edge, None))]]
             x = concat(ends, axis)
     return x.numpy()
 

@@ -45,30 +45,52 @@ if _ml_dtypes is not None:
 __all__ = [
     "bfloat16",
     "bool",
+    "bool_",
+    "byte",
     "can_cast",
+    "cdouble",
     "complex64",
     "complex128",
+    "csingle",
+    "double",
     "e",
     "finfo",
     "float16",
     "float32",
     "float64",
+    "half",
     "iinfo",
     "inf",
     "int8",
     "int16",
     "int32",
     "int64",
+    "int_",
+    "intc",
+    "intp",
     "isdtype",
+    "long",
+    "longlong",
+    "min_scalar_type",
     "nan",
     "newaxis",
     "pi",
     "promote",
+    "promote_types",
     "result_type",
+    "short",
+    "single",
+    "ubyte",
+    "uint",
     "uint8",
     "uint16",
     "uint32",
     "uint64",
+    "uintc",
+    "uintp",
+    "ulong",
+    "ulonglong",
+    "ushort",
 ]
 if not TYPE_CHECKING and _ml_dtypes is None:
     __all__.remove("bfloat16")
@@ -134,6 +156,16 @@ def computed_in(dtype: DType) -> DType:
 
 canonical = _C.canonical  # the supported dtype that a dtype, a type or a name means
 
+# NumPy's other names.
+bool_ = bool
+byte, ubyte, short, ushort = int8, uint8, int16, uint16
+intc, uintc = canonical(np.intc, "intc"), canonical(np.uintc, "uintc")
+long, ulong = canonical(np.long, "long"), canonical(np.ulong, "ulong")
+longlong, ulonglong = canonical(np.longlong, "longlong"), canonical(np.ulonglong, "ulonglong")
+int_ = intp = canonical(np.intp, "intp")
+uint = uintp = canonical(np.uintp, "uintp")
+half, single, double, csingle, cdouble = float16, float32, float64, complex64, complex128
+
 
 @_C.native(_C.paths.result_type)
 def result_type(*operands: Any) -> DType:
@@ -183,6 +215,34 @@ def promote(first: Any, second: Any) -> DType:
     dtype('int16')
     """
     return result_type(canonical(first, "promote"), canonical(second, "promote"))
+
+
+promote_types = promote  # NumPy's name
+
+
+def min_scalar_type(a: Any, /) -> DType:
+    """Return the smallest dtype that holds a number; of an array its dtype.
+
+    Parameters
+    ----------
+    a : Tensor, array or scalar
+        A tensor without dimensions is looked at.
+
+    Raises
+    ------
+    TypeError
+        For what tensors do not hold.
+
+    Examples
+    --------
+    >>> flow.min_scalar_type(300), flow.min_scalar_type(flow.zeros(3))
+    (dtype('uint16'), dtype('float64'))
+    """
+    if isinstance(a, Tensor):
+        if a.ndim or a.dtype in _BFLOATS:
+            return a.dtype
+        a = _C.look("min_scalar_type", a)
+    return canonical(np.min_scalar_type(_C.held(a, "min_scalar_type")), "min_scalar_type")
 
 
 def can_cast(

@@ -136,7 +136,7 @@ LISTED = _listed(
             dot(v, v) inner(v, v) vdot(v, v) matmul(q, q) matvec(m, r) vecmat(w, m)
             tensordot(q, q, axes=1) einsum('ij,jk->ik', q, q) einsum('ij->j', m)
             einsum('i,i->', v, v) cross(t, t) trace(m) linalg.outer(w, r) linalg.trace(m)
-            nonzero(x) argwhere(x) flatnonzero(x) count_nonzero(x) where(x)
+            copyto(x, y) nonzero(x) argwhere(x) flatnonzero(x) count_nonzero(x) where(x)
             diagflat(r) sort_complex(x)
             """,
             {},
@@ -157,7 +157,7 @@ LISTED = _listed(
             permute_dims(m, (1, 0)) rollaxis(m, 1) rot90(m) squeeze(x)
             swapaxes(m, 0, 1) transpose(m) unstack(m) atleast_1d(x) atleast_2d(x) atleast_3d(x)
             ndim(x) shape(x) size(x) from_dlpack(x) asarray(x) asanyarray(x) real(x)
-            linalg.diagonal(m) ascontiguousarray(v) ravel(v) reshape(v, (1, n))
+            require(x) linalg.diagonal(m) ascontiguousarray(v) ravel(v) reshape(v, (1, n))
             """,
             _VIEWS,
         ),
@@ -173,14 +173,15 @@ LISTED = _listed(
             interp(v, s, v) polyval(p, v) polyfit(s, v, 2)
             polyadd(v, p) polysub(v, p) polymul(v, p) polydiv(e, p) polyder(v) polyint(v)
             poly(p) roots(p) ediff1d(x) unwrap(x) trim_zeros(v) around(x, 1) round(x, 1)
-            cov(m) corrcoef(m)
+            cov(m) corrcoef(m) divmod(x, y) modf(x) frexp(x) ldexp(x, k)
             """,
             _FEW,
         ),
+        ("unpackbits(x)", {"dtypes": ("uint8",)}),
         (
             """
             bincount(k) ravel_multi_index((k, k), (4, 4)) unravel_index(i, (rows + 1, cols + 1))
-            diag_indices_from(q) tril_indices_from(q) triu_indices_from(q)
+            packbits(k) diag_indices_from(q) tril_indices_from(q) triu_indices_from(q)
             """,
             _INTEGERS,
         ),

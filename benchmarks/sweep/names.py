@@ -12,6 +12,7 @@ ELEMENTWISE = "elementwise"
 # Module -> chapter, where the module's own name would make too small a chapter.
 _CHAPTERS = {
     "adding_and_removing": "manipulation",
+    "bits": "numerics",
     "calculus": "numerics",
     "comparison": ELEMENTWISE,
     "convolution": "numerics",
@@ -29,10 +30,13 @@ _CHAPTERS = {
     "interpolation": "numerics",
     "joining": "manipulation",
     "linear_algebra": "products",
+    "host_data": "creation",
     "many_histograms": "statistics",
     "matrices": "creation",
+    "memory": "manipulation",
     "nan_statistics": "statistics",
     "padding": "manipulation",
+    "parts": ELEMENTWISE,
     "polynomials": "numerics",
     "quantiles": "statistics",
     "ranges": "creation",
@@ -51,11 +55,24 @@ _NO_ELEMENTS = "It computes nothing with elements, and NumPy has no such functio
 _NO_COUNTERPART = "NumPy has no such function"
 _DISK = "It measures the disk."
 _FUNCTIONS = "It takes a function"
+_NUMPYS = "It is NumPy's own, or asks for nothing but shapes, dtypes and storage."
 # Function -> why the sweep leaves it out.
 EXCLUDED = {
     **dict.fromkeys(("devices", "empty_cache", "flags", "memory_stats"), _NO_ELEMENTS),
     **dict.fromkeys(("placement", "promote", "synchronize"), _NO_ELEMENTS),
     **dict.fromkeys(("load", "save", "savez", "savez_compressed"), _DISK),
+    **dict.fromkeys(("fromfile", "genfromtxt", "loadtxt", "savetxt"), _DISK),
+    **dict.fromkeys(("frombuffer", "fromiter", "fromstring"), "It is NumPy's, and a copy."),
+    **dict.fromkeys(("fromfunction", "vectorize"), f"{_FUNCTIONS}: the rest is little."),
+    **dict.fromkeys(
+        (
+            *("array2string", "array_repr", "array_str", "common_type", "einsum_path"),
+            *("get_printoptions", "geterr", "iscomplexobj", "isfortran", "isrealobj", "isscalar"),
+            *("issubdtype", "iterable", "may_share_memory", "min_scalar_type", "printoptions"),
+            *("set_printoptions", "seterr", "shares_memory"),
+        ),
+        _NUMPYS,
+    ),
     "stop_gradient": f"{_NO_COUNTERPART}; it copies nothing.",
     **dict.fromkeys(
         ("conv2d", "conv2d_input_gradient", "conv2d_weight_gradient", "layout_transform"),

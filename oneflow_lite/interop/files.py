@@ -1,4 +1,4 @@
-"""Tensors to and from files: .npy and .npz."""
+"""Tensors to and from files: .npy and .npz; and to text."""
 
 import os
 from collections.abc import Mapping
@@ -86,6 +86,29 @@ def savez_compressed(file: File, /, *tensors: Any, allow_pickle: bool = True, **
     ['weights']
     """
     np.savez_compressed(file, *map(_value, tensors), **_values(named))
+
+
+def savetxt(fname: Any, X: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N803
+    r"""Write a tensor of one or two dimensions to a text file; waits for it.
+
+    Parameters
+    ----------
+    fname : str, path or open file
+        A name with the suffix ``.gz`` is compressed.
+    X : Tensor or anything that ``tensor`` takes
+        The values.
+    *args, **kwargs
+        As for ``numpy.savetxt``: ``fmt``, ``delimiter``, ``header`` and so on.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.StringIO()
+    >>> flow.savetxt(file, flow.eye(2), "%d")
+    >>> file.getvalue()
+    '1 0\n0 1\n'
+    """
+    np.savetxt(fname, _value(X), *args, **kwargs)
 
 
 def load(

@@ -17,14 +17,13 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.device import default_device
 from oneflow_lite.dtypes import result_type
 from oneflow_lite.interop.numpy_ufuncs import (
-    NUMBERS,
     Function,
     array_ufunc,
     namespace,
     not_there,
 )
 from oneflow_lite.ops.creation.data import asarray
-from oneflow_lite.ops.masking import store, weak
+from oneflow_lite.ops.masking import store
 
 __all__: list[str] = []
 
@@ -240,18 +239,6 @@ def _copy(a: Any, order: str = "K", subok: bool = False) -> Tensor:
     return _C.astype(given, given.dtype, True)
 
 
-def _copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
-    if type(src) in NUMBERS:
-        source = weak("copyto", src, dst.dtype, casting, asarray(dst).device)
-    else:
-        source = src if isinstance(src, Tensor) else asarray(src)
-    if isinstance(dst, Tensor):
-        source = _C.to_device(source, dst.device, False)
-    while source.ndim > dst.ndim and source.shape[0] == 1:
-        source = source[0]
-    store("copyto", dst, source, casting, where, widens=True)
-
-
 def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None and y is None:
         return _named_like(np.nonzero)(asarray(condition))
@@ -260,24 +247,10 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     return _named_like(np.where)(asarray(condition), x, y)
 
 
-def _may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
-    if isinstance(a, Tensor) and isinstance(b, Tensor):
-        return a.shares_storage(b)
-    one, other = (
-        _C.shared_array(x) if isinstance(x, Tensor) and x.device.type == "cpu" else x
-        for x in (a, b)
-    )
-    if isinstance(one, Tensor) or isinstance(other, Tensor):  # no array is in a device's memory
-        return False
-    return np.may_share_memory(one, other, max_work)
-
-
 _SPECIAL: dict[Function, Function] = {
     np.copy: _copy,
-    np.copyto: _copyto,
     np.where: _where,
     np.result_type: result_type,
-    np.may_share_memory: _may_share_memory,
 }
 
 METHODS = {

@@ -148,8 +148,6 @@ def _function_of(ufunc: np.ufunc) -> Function:
     function = getattr(namespace(), ufunc.__name__, None)
     if callable(function):
         return function  # type: ignore[no-any-return]
-    if ufunc is np.divmod:
-        return lambda x, y: (_function_of(np.floor_divide)(x, y), _function_of(np.remainder)(x, y))
     raise not_there(ufunc.__name__)
 
 

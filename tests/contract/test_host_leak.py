@@ -59,6 +59,10 @@ STAYS = {
         layout_transform(x[None,None],'NCHW','NCHW')
         ediff1d(x) ediff1d(x,v,s) unwrap(x) diagflat(x) sort_complex(x)
         apply_along_axis(flow.max,0,x) apply_over_axes(flow.sum,x,(0,1))
+        divmod(x,v) modf(x) frexp(x) ldexp(x,i)
+        copyto(x,v) copyto(x,v,where=b) require(x.T,requirements='C') isfortran(x)
+        may_share_memory(x,x) shares_memory(x,v) min_scalar_type(x) common_type(x,v) isscalar(x)
+        iterable(x) iscomplexobj(x) isrealobj(x) einsum_path('ij,jk->ik',x,x)
         """,
     "flow.linalg": """
         cholesky(x) cond(x) cross(x,x) det(x) diagonal(x) eigh(x) eigvalsh(x) inv(x) lstsq(x,v)
@@ -148,6 +152,12 @@ UPLOADS = {
     "flow.tril_indices_from(x)": 96,
     "flow.triu_indices_from(x)": 96,
     "flow.diag_indices_from(x)": 24,
+    "flow.frombuffer(b'12345678')": 8,
+    "flow.fromfunction(flow.add, (2, 2))": 32,
+    "flow.fromiter([1, 2], 'int64')": 16,
+    "flow.fromstring('1 2', sep=' ')": 16,
+    "flow.packbits(b)": 8,
+    "flow.unpackbits(i.astype('uint8'))": 8,
 }
 # Random numbers are drawn on the host: three float64 or int64.
 DRAWS = """
@@ -166,6 +176,9 @@ LOOKS = {
     "flow.allclose(x, x)": 1,
     "flow.arange(s)": 8,
     "flow.argwhere(x)": 8,
+    "flow.array2string(x)": 72,
+    "flow.array_repr(x)": 72,
+    "flow.array_str(x)": 72,
     "flow.array_equal(x, x)": 1,
     "flow.array_equiv(x, x)": 1,
     "flow.bincount(i)": 16,
@@ -190,6 +203,9 @@ LOOKS = {
     "flow.quantile(x, v / 9)": 24,
     "flow.repeat(v, i)": 24,
     "flow.save(io.BytesIO(), x)": 72,
+    "flow.savetxt(io.StringIO(), x)": 72,
+    "flow.min_scalar_type(s)": 8,
+    "flow.vectorize(abs)(x)": 72,
     "flow.savez(io.BytesIO(), x)": 72,
     "flow.savez_compressed(io.BytesIO(), x)": 72,
     "flow.setdiff1d(i, i)": 16,
@@ -236,8 +252,10 @@ LOOKS = {
 
 # What has no tensor for an operand or, of methods, is no work on one. cuda needs another machine.
 APART = """
-    Philox broadcast_shapes can_cast default_rng devices empty_cache finfo flags grad iinfo isdtype
-    jit load memory_stats placement promote result_type seed synchronize value_and_grad vjp
+    Philox broadcast_shapes can_cast default_rng devices empty_cache finfo flags fromfile genfromtxt
+    get_printoptions geterr grad iinfo isdtype issubdtype jit load loadtxt memory_stats placement
+    printoptions promote promote_types result_type seed set_printoptions seterr synchronize
+    value_and_grad vjp
     """
 APART_METHODS = """
     __cuda_array_interface__ __slotnames__

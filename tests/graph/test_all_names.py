@@ -128,7 +128,7 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "can_cast": (flow.can_cast, ("int8", "int16")),
     "ix_": (flow.ix_, (n(), n())),
     "kron": (flow.kron, (x(), x())),
-    "ldexp": (flow.add, (x(), x())),
+    "ldexp": (flow.ldexp, (x(), n())),
     "linalg.multi_dot": (lambda x: flow.linalg.multi_dot([x, x, x]), (x(),)),
     "linalg.matrix_power": (flow.linalg.matrix_power, (x(), 3)),
     "linalg.tensorinv": (
@@ -137,6 +137,19 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     ),
     "linalg.tensorsolve": (lambda x: flow.linalg.tensorsolve(x, x[0]), (x(),)),
     "linalg.outer": (lambda x: flow.linalg.outer(x[0], x[1]), (x(),)),
+    "packbits": (flow.packbits, (mask(),)),
+    "unpackbits": (lambda n: flow.unpackbits(n.astype("uint8")), (n(),)),
+    "copyto": (lambda x, y: [flow.copyto(x, y, where=y > 1), x + 0][1], (x(), x())),
+    "einsum_path": (lambda x: flow.einsum_path("ij,jk->ik", x, x), (x(),)),
+    "issubdtype": (flow.issubdtype, ("int8", np.integer)),
+    "fromiter": (flow.fromiter, ([1, 2], "int64")),
+    "frombuffer": (flow.frombuffer, (b"12345678",)),
+    "fromstring": (lambda text: flow.fromstring(text, sep=" "), ("1 2",)),
+    "fromfunction": (flow.fromfunction, (lambda i, j: i + j, (2, 3))),
+    "vectorize": (lambda x: flow.vectorize(lambda a: a + 1)(x), (x(),)),
+    "min_scalar_type of a number": (lambda x: flow.min_scalar_type(x[0, 0]), (x(),)),
+    "r_[x]": (lambda x: (flow.r_[x[0], 1:3, 2.5], flow.c_[x, x]), (x(),)),
+    "mgrid": (lambda: flow.mgrid[:2, 1:2:3j], ()),
     "place": (flow.place, (x(), mask(), x())),
     **{
         name: (lambda x, name=name: getattr(flow, name)(4, device=x.device) * x[0, 0], (x(),))
@@ -226,7 +239,7 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
     },
     "-x": (lambda x: (-x, +x, abs(x), ~(x > 1)), (x(),)),
-    "divmod": (divmod, (x(), 2)),
+    "divmod(x, 2)": (divmod, (x(), 2)),
     "len": (len, (x(),)),
     "iteration": (lambda x: [row * 2 for row in x], (x(),)),
     "x[0]": (lambda x: (x[0], x[:, ::-1], x[None, 1, ...]), (x(),)),
@@ -255,7 +268,8 @@ REFUSED = {
     "the result is Python's": (
         *("allclose", "array_equal", "array_equiv", "Tensor.as_integer_ratio", "Tensor.item"),
         *("Tensor.numpy", "Tensor.tobytes", "Tensor.tolist", "np.array(x)", "x in y", "index"),
-        *("bool(x)", "float(x)", "int(x)", "complex(x)"),
+        *("bool(x)", "float(x)", "int(x)", "complex(x)", "min_scalar_type of a number"),
+        *("array2string", "array_repr", "array_str"),
     ),
     "the shape depends on values": (
         *("argwhere", "bincount", "extract", "flatnonzero", "intersect1d", "nonzero", "compress"),
@@ -269,6 +283,7 @@ REFUSED = {
     "edges are made of values by the host": (
         *("histogram", "histogram2d", "histogram_bin_edges", "histogramdd"),
     ),
+    "a function of the program sees the values": ("vectorize",),
     "it acts on more than tensors": ("synchronize", "Tensor.ready", "Tensor.to_global"),
 }
 REFUSAL = r"^\[[\w.]+\] (needs the values of|cannot be recorded).* do it outside"

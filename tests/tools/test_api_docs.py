@@ -25,7 +25,8 @@ LOOKS: dict[str, str] = MAKER["LOOKS"]
 BESIDES = {
     *("linalg.lstsq", "dsplit", "broadcast_shapes", "gradient", "piecewise"),
     *("polyfit", "mask_indices", "real_if_close"),
-    *("save", "savez", "savez_compressed"),
+    *("save", "savez", "savez_compressed", "savetxt"),
+    *("printoptions", "set_printoptions", "seterr"),
 }
 
 
@@ -67,7 +68,8 @@ def needs_an_example(value: Any) -> bool:
     """What functions return, and errors, are shown where they come from."""
     if not isinstance(value, type):
         return callable(value)
-    return not issubclass(value, (tuple, Exception, flow.engine.Completion, flow.Device))
+    kinds = (tuple, Exception, flow.engine.Completion, flow.Device, np.generic)
+    return not issubclass(value, kinds)
 
 
 def test_every_public_name_is_documented() -> None:

@@ -14,6 +14,10 @@ from oneflow_lite.graph.passes import alter_layout, device_rules
 REGISTRIES = (alter_layout, device_rules)
 
 
+def is_numpys(value: Any) -> bool:
+    return str(getattr(value, "__module__", "")).partition(".")[0] == "numpy"
+
+
 def documented() -> dict[str, Any]:
     """The public objects by name: of the namespace, its modules, and the methods of its classes."""
     found: dict[str, Any] = {"oneflow_lite": flow}
@@ -32,7 +36,8 @@ def documented() -> dict[str, Any]:
         names = getattr(space, "__all__", dir(space))
         for name in names:
             value = getattr(space, name)
-            if not name.startswith("_") and not isinstance(value, ModuleType):
+            is_own = not isinstance(value, ModuleType) and not is_numpys(value)
+            if not name.startswith("_") and is_own:
                 found[f"{space.__name__}.{name}"] = value
                 if inspect.isclass(value):
                     for method, function in vars(value).items():

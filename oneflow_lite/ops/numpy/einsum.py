@@ -398,5 +398,32 @@ def _aligned(recorder: _Recorder, part: _Part, order: list[Label]) -> _Part:
     return recorder.reshaped(part, tuple([sizes.get(label, 1) for label in order[start:]]))
 
 
+def einsum_path(*operands: Any, optimize: Any = "greedy") -> tuple[list[Any], str]:
+    """Return in which order ``numpy.einsum`` would contract operands, and what that costs, as text.
+
+    Only shapes and dtypes are asked for. ``flow.einsum`` has an order of its own.
+
+    Parameters
+    ----------
+    *operands
+        As for ``einsum``.
+    optimize : bool, str, tuple or list
+        As for ``numpy.einsum_path``.
+
+    Examples
+    --------
+    >>> flow.einsum_path("ij,jk,kl->il", *[flow.ones((2, 2))] * 3)[0]
+    ['einsum_path', (0, 1), (0, 1)]
+    """
+    given = [
+        np.broadcast_to(np.empty((), x.dtype), x.shape)
+        if isinstance(x, Tensor)
+        else _C.held(x, "einsum_path")
+        for x in operands
+    ]
+    path, report = np.einsum_path(*given, optimize=optimize)
+    return path, report
+
+
 if not TYPE_CHECKING:
     __all__ = exported(globals())

@@ -1,0 +1,148 @@
+"""Bits as elements: eight of them to a byte, and bytes to bits."""
+
+import operator
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
+
+import numpy as np
+from numpy.exceptions import AxisError
+
+from oneflow_lite import _C
+from oneflow_lite._C import Tensor
+from oneflow_lite.dtypes import isdtype, uint8
+from oneflow_lite.ops.creation.data import asarray, ascontiguousarray, tensor, zeros
+from oneflow_lite.ops.manipulation.joining import concat
+from oneflow_lite.ops.statistics import reduction
+from oneflow_lite.ops.table import exported
+
+_Order = Literal["big", "little"]
+
+
+def packbits(a: Any, /, axis: SupportsIndex | None = None, bitorder: _Order = "big") -> Tensor:
+    """Return bytes of eight truths each; zeros are added to the last ones.
+
+    Parameters
+    ----------
+    a : Tensor or array
+        Integers or bools: a bit is set where an element is not 0.
+    axis : int, optional
+        The axis along which the elements are taken; None: all of them, flattened.
+    bitorder : {"big", "little"}
+        Whether the first of eight elements is the highest bit or the lowest.
+
+    Returns
+    -------
+    Tensor
+        Of uint8; the axis has an eighth of its size, rounded up.
+
+    Raises
+    ------
+    TypeError
+        For elements of another kind.
+    ValueError
+        For another order of bits. AxisError for an axis that is not there.
+
+    Examples
+    --------
+    >>> flow.packbits(flow.tensor([1, 0, 0, 0, 0, 0, 1, 1, 1])).numpy()
+    array([131, 128], dtype=uint8)
+    """
+    given = asarray(a)
+    if not isdtype(given.dtype, ("bool", "integral")):
+        raise TypeError(f"[packbits] expected integers or bools, got {given.dtype}")
+    places = _places("packbits", bitorder)
+    bits, along = _with_axis("packbits", given, axis)
+    bits = ascontiguousarray(bits != 0)
+    before, size, behind = bits.shape[:along], bits.shape[along], bits.shape[along + 1 :]
+    rest = -size % 8
+    if rest:
+        added = zeros((*before, rest, *behind), "bool", device=bits.device)
+        bits = concat([bits, added], along)
+    grouped = _C.reshape(bits, (*before, (size + rest) // 8, 8, *behind), None)
+    weights = tensor((1 << places).reshape(-1, *[1] * len(behind)), uint8, grouped.device)
+    packed: Tensor = reduction.sum(grouped * weights, along + 1, uint8)
+    return packed
+
+
+def unpackbits(
+    a: Any,
+    /,
+    axis: SupportsIndex | None = None,
+    count: SupportsIndex | None = None,
+    bitorder: _Order = "big",
+) -> Tensor:
+    """Return the bits of bytes as elements, 0 or 1; the inverse of ``packbits``.
+
+    Parameters
+    ----------
+    a : Tensor or array
+        Elements of uint8.
+    axis : int, optional
+        The axis along which the bits are put; None: the bytes are flattened.
+    count : int, optional
+        How many bits there are along the axis: others are left out, or zeros are added. A negative
+        number leaves out so many at the end.
+    bitorder : {"big", "little"}
+        Whether the first of eight elements is the highest bit or the lowest.
+
+    Returns
+    -------
+    Tensor
+        Of uint8; the axis has the size ``count``, or eight times its size.
+
+    Raises
+    ------
+    TypeError
+        For elements of another dtype.
+    ValueError
+        For another order of bits, or where more bits are to be left out than there are. AxisError
+        for an axis that is not there.
+
+    Examples
+    --------
+    >>> flow.unpackbits(flow.tensor([131], dtype=flow.uint8)).numpy()
+    array([1, 0, 0, 0, 0, 0, 1, 1], dtype=uint8)
+    """
+    given = asarray(a)
+    if given.dtype != uint8:
+        raise TypeError(f"[unpackbits] expected uint8, got {given.dtype}")
+    places = _places("unpackbits", bitorder)
+    packed, along = _with_axis("unpackbits", given, axis)
+    before, size, behind = packed.shape[:along], packed.shape[along], packed.shape[along + 1 :]
+    column = _C.reshape(ascontiguousarray(packed), (*before, size, 1, *behind), None)
+    shifts = tensor(places.reshape(-1, *[1] * len(behind)), uint8, given.device)
+    bits = _C.reshape((column >> shifts) & 1, (*before, size * 8, *behind), None)
+    if count is None:
+        return bits
+    wanted = operator.index(count)
+    if wanted < -8 * size:
+        raise ValueError(
+            f"[unpackbits] expected a count of at least {-8 * size}, which leaves out all bits, "
+            f"got {wanted}"
+        )
+    if wanted > 8 * size:
+        added = zeros((*before, wanted - 8 * size, *behind), uint8, device=given.device)
+        return concat([bits, added], along)
+    return ascontiguousarray(bits[(*[slice(None)] * along, slice(wanted))])
+
+
+def _places(op: str, bitorder: str) -> Any:
+    """The places in a byte of eight elements, in their order."""
+    if bitorder not in ("big", "little"):
+        raise ValueError(f"[{op}] expected bitorder 'big' or 'little', got {bitorder!r}")
+    places = np.arange(8, dtype=np.uint8)
+    return places[::-1] if bitorder == "big" else places
+
+
+def _with_axis(op: str, x: Tensor, axis: SupportsIndex | None) -> tuple[Tensor, int]:
+    """The operand with at least one dimension, and the axis counted from 0."""
+    if axis is None or x.ndim == 0:
+        flat = _C.reshape(x, (-1,), None)
+        x, axis = flat, 0 if axis is None else axis
+    along = operator.index(axis)
+    if not -x.ndim <= along < x.ndim:
+        raise AxisError(f"[{op}] axis {along} is out of bounds for {x.ndim} dimensions")
+    return x, along % x.ndim
+
+
+if not TYPE_CHECKING:
+    __all__ = exported(globals())
