@@ -214,7 +214,7 @@ def _title_of_ops(module: str) -> str:
 def titles() -> tuple[str, ...]:
     """Return the titles, in their order: the standard's chapters, NumPy's, and our own."""
     standard = [chapter.capitalize() for chapter in STANDARD["STANDARD"]]
-    files = sorted(Path(flow.__path__[0], "ops", "numpy").glob("[a-z]*.py"))
+    files = sorted(Path(flow.__path__[0], "ops", "numpy").glob("[a-z]*"))
     return (
         "Constants",
         *(title for title in standard if title.lower() not in STANDARD["EXTENSIONS"]),

@@ -167,9 +167,12 @@ def _call(
 ) -> Any:
     if order not in ("K", "C", "A", None) or subok is None:
         raise TypeError(f"[numpy.{ufunc.__name__}] tensors are not made in order {order!r}")
+    function = _function_of(ufunc)
+    if ufunc.signature is not None:  # of matrices and vectors, which functions check themselves
+        named = others | {"dtype": dtype, "casting": casting, "out": outs[0] if outs else None}
+        return _of_vectors(ufunc, function, inputs, named, where, signature, sig)
     if others:
         raise TypeError(f"[numpy.{ufunc.__name__}] {', '.join(others)}: not there for tensors")
-    function = _function_of(ufunc)
     loop = signature if sig is None else sig
     if loop is not None or dtype is not None or casting != "same_kind":
         inputs = _cast(ufunc, inputs, outs, loop, dtype, casting)
@@ -182,7 +185,7 @@ def _call(
         value = function(*inputs)
         out = outs[0] if outs else None
         return store(ufunc.__name__, out, value, casting, where, widens=True)
-    result = function(*map(asarray, inputs))
+    result = function(*inputs)
     results = result if isinstance(result, tuple) else (result,)
     targets = outs or (None,) * len(results)
     stored = tuple(
@@ -190,6 +193,25 @@ def _call(
         for target, value in zip(targets, results, strict=True)
     )
     return stored if isinstance(result, tuple) else stored[0]
+
+
+def _of_vectors(
+    ufunc: np.ufunc, function: Function, inputs: Sequence[Any], named: Any, *without: Any
+) -> Any:
+    name = f"numpy.{ufunc.__name__}"
+    where, signature, sig = without
+    if where is not True or signature is not None or sig is not None:
+        raise TypeError(f"[{name}] where, signature: not there for tensors")
+    known = _names_of(function)
+    given = {key: x for key, x in named.items() if key in known or key not in ("dtype", "casting")}
+    if unknown := given.keys() - known:
+        raise TypeError(f"[{name}] {', '.join(sorted(unknown))}: not there for tensors")
+    return function(*inputs, **given)
+
+
+@functools.cache
+def _names_of(function: Function) -> frozenset[str]:
+    return frozenset(inspect.signature(function).parameters)
 
 
 def _kept_only(ufunc: np.ufunc, inputs: Sequence[Any], where: Any) -> Sequence[Any]:

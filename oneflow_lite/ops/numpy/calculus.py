@@ -15,7 +15,7 @@ from oneflow_lite.dtypes import (
     isdtype,
 )
 from oneflow_lite.ops.creation.data import asarray, empty_like
-from oneflow_lite.ops.numpy.covariance import _INEXACT
+from oneflow_lite.ops.numpy.statistics.covariance import _INEXACT
 from oneflow_lite.ops.operands import dimensions, host_array, on_one_device
 from oneflow_lite.ops.statistics.reduction import sum
 from oneflow_lite.ops.table import exported

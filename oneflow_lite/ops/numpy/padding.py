@@ -18,7 +18,7 @@ from oneflow_lite.ops.elementwise import floor, rint
 from oneflow_lite.ops.indexing import take
 from oneflow_lite.ops.manipulation.joining import _by_rows_or_columns, _is_by_columns, concat
 from oneflow_lite.ops.manipulation.rearranging import flip
-from oneflow_lite.ops.numpy.quantiles import median
+from oneflow_lite.ops.numpy.statistics.quantiles import median
 from oneflow_lite.ops.operands import host_array
 from oneflow_lite.ops.places import has_none
 from oneflow_lite.ops.statistics.reduction import any, max, mean, min

@@ -15,7 +15,7 @@ from oneflow_lite.ops.elementwise import ceil, divide, floor, maximum, minimum
 from oneflow_lite.ops.manipulation.joining import stack
 from oneflow_lite.ops.manipulation.shapes import moveaxis
 from oneflow_lite.ops.masking import store
-from oneflow_lite.ops.numpy.weighted_quantiles import weighted_quantiles, weights_of
+from oneflow_lite.ops.numpy.statistics.weighted_quantiles import weighted_quantiles, weights_of
 from oneflow_lite.ops.operands import host_array, is_kept, refused_at_run
 from oneflow_lite.ops.places import (
     INEXACT,

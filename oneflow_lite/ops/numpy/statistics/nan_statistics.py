@@ -12,7 +12,7 @@ from oneflow_lite.ops.creation.data import asarray, full
 from oneflow_lite.ops.elementwise import floor, isnan, maximum, minimum
 from oneflow_lite.ops.manipulation.joining import concat, stack
 from oneflow_lite.ops.masking import store_back
-from oneflow_lite.ops.numpy.quantiles import (
+from oneflow_lite.ops.numpy.statistics.quantiles import (
     Chosen,
     Parts,
     _quantiles as _plain_quantiles,
@@ -26,7 +26,7 @@ from oneflow_lite.ops.numpy.quantiles import (
     percents_of,
     weights_along,
 )
-from oneflow_lite.ops.numpy.weighted_quantiles import weighted_quantiles
+from oneflow_lite.ops.numpy.statistics.weighted_quantiles import weighted_quantiles
 from oneflow_lite.ops.operands import is_kept, refused_at_run
 from oneflow_lite.ops.places import INEXACT, has_none, places_of_lanes
 from oneflow_lite.ops.searching import argmax, argmin

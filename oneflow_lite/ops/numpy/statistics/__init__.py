@@ -1,0 +1,1 @@
+"""Statistics beyond the standard: quantiles, histograms, covariances, and what passes over NaN."""
