@@ -204,7 +204,16 @@ right_shift = bitwise_right_shift
 true_divide = divide
 
 
-def clip(x: Any, /, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
+def clip(
+    x: Any,
+    /,
+    min: Any = None,
+    max: Any = None,
+    out: Any = None,
+    *,
+    a_min: Any = None,
+    a_max: Any = None,
+) -> Tensor:
     """Return x, kept between min and max.
 
     Parameters
@@ -215,17 +224,28 @@ def clip(x: Any, /, min: Any = None, max: Any = None, *, out: Any = None) -> Ten
         Bounds; None: no bound on this side. Where min exceeds max the result is max.
     out : Tensor or array, optional
         Where the result goes; an array waits for it.
+    a_min, a_max
+        Older names of min and max.
 
     Returns
     -------
     Tensor
         Of the promoted dtype of all operands.
 
+    Raises
+    ------
+    ValueError
+        Where a bound is given by both of its names.
+
     Examples
     --------
     >>> flow.clip(flow.tensor([-1.0, 0.5, 2.0]), 0.0, 1.0).numpy()
     array([0. , 0.5, 1. ])
     """
+    if a_min is not None or a_max is not None:
+        if (min is not None and a_min is not None) or (max is not None and a_max is not None):
+            raise ValueError("[clip] min and a_min are the same, and so are max and a_max")
+        min, max = a_min if min is None else min, a_max if max is None else max
     if out is not None and not isinstance(out, Tensor):
         kept: Tensor = store("clip", out, clip(x, min, max))
         return kept

@@ -136,3 +136,14 @@ def test_tensors_of_many_ranks() -> None:
         flow.add(x, 1, where=MASK)  # type: ignore[call-overload]
     with pytest.raises(TypeError, match=r"\[add.reduce\] expected tensors of this rank, got a"):
         flow.add.reduce(x)
+
+
+def test_older_names_of_bounds(device: flow.Device) -> None:
+    x, out = flow.tensor([-1.0, 0.5, 2.0], device=device), flow.zeros(3, device=device)
+    assert flow.clip(x, a_min=0).tolist() == [0, 0.5, 2]
+    assert x.clip(a_max=1, min=0).tolist() == np.clip(x, a_min=0, a_max=1).tolist() == [0, 0.5, 1]
+    assert flow.clip(x, None, 0, out) is out
+    assert out.tolist() == [-1, 0, 0]
+    for wrong in ({"min": 0, "a_min": 0}, {"max": 0, "a_max": 1}):
+        with pytest.raises(ValueError, match=r"\[clip\] min and a_min are the same"):
+            flow.clip(x, **wrong)
