@@ -68,7 +68,8 @@ MOVED |= {
     for name in ("nansum", "nanprod", "nanmax", "nanmin")
 }
 MOVED |= {name: {"out", "keepdims"} for name in ("mean", "nanmean", "ptp")}
-MOVED |= {"all": {"out", "keepdims"}, "any": {"out", "keepdims"}, "load": {"mmap_mode"}}
+MOVED |= {"all": {"out", "keepdims"}, "any": {"out", "keepdims"}}
+MOVED |= {"clip": {"a_min", "a_max"}}  # by position they are min and max
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
