@@ -71,8 +71,10 @@ _METHODS |= {
 
 
 @_method
-@_C.native(_C.paths.reshape_method)
-def reshape(self: Tensor, *shape: Any, copy: bool | None = None) -> Tensor:
+@_C.native(_C.paths.reshape_method, "order")
+def reshape(
+    self: Tensor, *shape: Any, order: shapes.Order = "C", copy: bool | None = None
+) -> Tensor:
     """Return the elements in another shape; see ``flow.reshape``.
 
     Examples
@@ -80,6 +82,8 @@ def reshape(self: Tensor, *shape: Any, copy: bool | None = None) -> Tensor:
     >>> flow.arange(6).reshape(2, -1).shape
     (2, 3)
     """
+    extents = shape[0] if len(shape) == 1 else shape
+    return shapes.reshape(self, extents, order, copy=copy)
 
 
 @_method

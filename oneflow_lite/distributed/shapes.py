@@ -227,6 +227,10 @@ def reshape(x: GlobalTensor, /, *shape: Any, copy: bool | None = None) -> Global
     A split stays where the parts are the same elements in the new shape, and nothing moves. Else
     the tensor is made whole along that axis of the grid first.
     """
+    if len(shape) == 2 and isinstance(shape[1], str):  # by its place in flow.reshape
+        if shape[1] != "C":
+            raise TypeError(f"[reshape] order: expected 'C' for a GlobalTensor, got {shape[1]!r}")
+        shape = shape[:1]
     given = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
     wanted, layout = _reshaped(_C.layout_of(x), tuple(map(index, given)))
     part = _C.bring("reshape", x, wanted).to_local()

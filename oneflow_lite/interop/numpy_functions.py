@@ -235,6 +235,8 @@ def _finished(
 
 
 def _copy(a: Any, order: str = "K", subok: bool = False) -> Tensor:
+    if order not in ("K", "A", "C"):
+        raise TypeError(f"[numpy.copy] tensors are not made in order {order!r}")
     given = asarray(a)
     return _C.astype(given, given.dtype, True)
 

@@ -486,25 +486,3 @@ def test_may_share_memory(device: flow.Device) -> None:
         assert np.may_share_memory(t, array)
         assert np.may_share_memory(array[2:], t[2])
         assert not np.may_share_memory(array[2:], t[:1])
-
-
-def test_products_by_numpys_ufuncs(device: flow.Device) -> None:
-    t, u = flow.arange(4.0, device=device).reshape(2, 2), flow.ones((2, 2), device=device)
-    out = flow.zeros((3, 2, 2), device=device)
-    assert np.matmul(t, u, out=out) is out
-    assert out.tolist() == [[[1, 1], [5, 5]]] * 3
-    assert np.vecdot(t, u, axis=0).tolist() == [2, 4]
-    assert np.matmul(t, u, dtype="float32").dtype == "float32"
-    with pytest.raises(ValueError, match=r"\[matmul\]"):
-        np.matmul(t, u, out=flow.zeros((2, 1, 2), device=device))
-    with pytest.raises(TypeError, match=r"\[numpy.vecdot\] keepdims: not there for tensors"):
-        np.vecdot(t, u, keepdims=True)
-    with pytest.raises(TypeError, match=r"\[numpy.matmul\] where, signature: not there"):
-        np.matmul(t, u, signature="dd->d")
-
-
-def test_numbers_stay_weak(device: flow.Device) -> None:
-    t = flow.tensor([1.5, 3.0], dtype="float32", device=device)
-    for pair in (np.divmod(t, 2), np.divmod(7, t)):
-        assert [x.dtype for x in pair] == ["float32", "float32"]
-    assert np.ldexp(t, 2).dtype == "float32"

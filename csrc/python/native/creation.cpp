@@ -118,10 +118,9 @@ PyObject* make_full(PyObject* value, Device home, bool pinned, std::optional<DTy
   }
   const Reference device(device_object(home));
   // Of a sequence, NumPy asks each number for its truth, and casts integers of any size to floats.
-  const bool one_by_one =
-      dtype && (PyList_Check(value) || PyTuple_Check(value)) &&
-      (*dtype == DType::b1 || info(*dtype).kind == DTypeKind::floating ||
-       info(*dtype).kind == DTypeKind::complex);
+  const bool one_by_one = dtype && (PyList_Check(value) || PyTuple_Check(value)) &&
+                          (*dtype == DType::b1 || info(*dtype).kind == DTypeKind::floating ||
+                           info(*dtype).kind == DTypeKind::complex);
   PyObject* const first = one_by_one ? reinterpret_cast<PyObject*>(descr_of(*dtype)) : Py_None;
   const Reference values(as_tensor(value, first, device.get()));
   const DType wanted = dtype.value_or(tensor_of(values.get()).dtype);

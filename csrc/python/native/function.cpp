@@ -204,8 +204,8 @@ int integer_attribute(PyObject* object, const char* name) {
   return static_cast<int>(number);
 }
 
-/// Takes out the parameters that the path does not know. A call that gives one of them does not fit,
-/// nor does one that gives a later one by position.
+/// Takes out the parameters that the path does not know. A call that gives one of them does not
+/// fit, nor does one that gives a later one by position.
 void leave_out(PyObject* unknown, NativeObject* native) {
   for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(unknown); ++k) {
     PyObject* name = PyTuple_GET_ITEM(unknown, k);

@@ -71,7 +71,8 @@ def linspace(
     placement: Placement,
     sbp: Sbp | Sequence[Sbp] = ...,
 ) -> GlobalTensor: ...
-@_C.native(_C.paths.linspace, "retstep", "axis")  # type: ignore[misc]  # a placement goes elsewhere: to flow.distributed
+# A placement goes elsewhere: to flow.distributed.
+@_C.native(_C.paths.linspace, "retstep", "axis")  # type: ignore[misc]
 def linspace(
     start: Any,
     stop: Any,

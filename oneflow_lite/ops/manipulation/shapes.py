@@ -1,7 +1,8 @@
 """Shapes: views where strides allow, copies elsewhere."""
 
+import builtins
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 import numpy as np
 
@@ -12,12 +13,19 @@ from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.table import exported
 
+Order = Literal["C", "F", "A"]
+AnyOrder = Literal["C", "F", "A", "K"]
 Axes = SupportsIndex | Sequence[SupportsIndex]
 
 
-@_C.native(_C.paths.reshape)
+@_C.native(_C.paths.reshape, "order")
 def reshape(
-    x: Any, /, shape: SupportsIndex | Sequence[SupportsIndex], *, copy: bool | None = None
+    x: Any,
+    /,
+    shape: SupportsIndex | Sequence[SupportsIndex],
+    order: Order = "C",
+    *,
+    copy: bool | None = None,
 ) -> Tensor:
     """Return the elements of x, in row-major order, in another shape.
 
@@ -27,6 +35,9 @@ def reshape(
         Operand.
     shape : int or sequence of int
         One dimension may be -1: whatever is left.
+    order : {'C', 'F', 'A'}
+        Elements are read and put in row-major order, C, or in column-major order, F: the first
+        index changes fastest. A is F where x is column-major in memory.
     copy : bool, optional
         None: a view where strides allow; True: always a copy; False: ValueError where a view is
         not possible.
@@ -36,7 +47,15 @@ def reshape(
     >>> flow.reshape(flow.arange(6), (2, -1)).numpy()
     array([[0, 1, 2],
            [3, 4, 5]])
+    >>> flow.reshape(flow.arange(6), (2, -1), order="F").numpy()
+    array([[0, 2, 4],
+           [1, 3, 5]])
     """
+    given = asarray(x)
+    if not _is_by_columns("reshape", given, order):
+        return reshape(given, shape, copy=copy)
+    backwards = tuple(shape)[::-1] if isinstance(shape, Sequence) else shape
+    return transpose(reshape(transpose(given), backwards, copy=copy))
 
 
 @_C.native(_C.paths.permute_dims)
@@ -173,26 +192,55 @@ def swapaxes(x: Any, /, axis1: SupportsIndex, axis2: SupportsIndex) -> Tensor:
     """
 
 
-@_C.native(_C.paths.flatten)
-def flatten(x: Any, /) -> Tensor:
-    """Return a copy in one dimension.
+@_C.native(_C.paths.flatten, "order")
+def flatten(x: Any, /, order: AnyOrder = "C") -> Tensor:
+    """Return a copy in one dimension. Parameters as for ``ravel``.
 
     Examples
     --------
     >>> flow.flatten(flow.tensor([[1, 2], [3, 4]])).numpy()
     array([1, 2, 3, 4])
     """
+    return flatten(_turned("flatten", asarray(x), order))
 
 
-@_C.native(_C.paths.ravel)
-def ravel(x: Any, /) -> Tensor:
+@_C.native(_C.paths.ravel, "order")
+def ravel(x: Any, /, order: AnyOrder = "C") -> Tensor:
     """Return the elements in one dimension: a view where strides allow.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Operand.
+    order : {'C', 'F', 'A', 'K'}
+        As for ``reshape``; K: as they lie in memory, but for axes that go backwards.
 
     Examples
     --------
     >>> flow.ravel(flow.tensor([[1, 2], [3, 4]])).numpy()
     array([1, 2, 3, 4])
+    >>> flow.ravel(flow.tensor([[1, 2], [3, 4]]), order="F").numpy()
+    array([1, 3, 2, 4])
     """
+    return ravel(_turned("ravel", asarray(x), order))
+
+
+def _turned(op: str, x: Tensor, order: str) -> Tensor:
+    """X with its axes such that its elements in row-major order are those in the order of x."""
+    if isinstance(order, str) and order.upper() == "K":
+        steps = [builtins.abs(step) for step in _C.raw_strides(x)]
+        return permute_dims(x, sorted(range(x.ndim), key=lambda axis: -steps[axis]))
+    return transpose(x) if _is_by_columns(op, x, order) else x
+
+
+def _is_by_columns(op: str, x: Tensor, order: str) -> bool:
+    if not isinstance(order, str):
+        raise TypeError(f"[{op}] order: expected a string, got {type(order).__name__}")
+    if order.upper() not in ("C", "F", "A"):
+        raise ValueError(f"[{op}] order: expected 'C', 'F' or 'A', got {order!r}")
+    if order.upper() == "A":
+        return not x.is_contiguous() and transpose(x).is_contiguous()
+    return order.upper() == "F"
 
 
 @_C.native(_C.paths.normalize_axes)

@@ -140,7 +140,7 @@ def kaiser(M: Any, beta: Any, *, device: DeviceLike = None) -> Tensor:  # noqa: 
     return i0(width * sqrt(1 - ((n - half) / half) ** 2.0)) / i0(width)
 
 
-def i0(x: Any, /) -> Tensor:
+def i0(x: Any) -> Tensor:
     """Return the modified Bessel function of the first kind, of order 0.
 
     Parameters

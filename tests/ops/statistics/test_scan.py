@@ -94,7 +94,7 @@ def test_accumulate(name: str, dtype: str, device: flow.Device) -> None:
         try:
             expected = getattr(np, name).accumulate(x, axis)
         except TypeError:
-            with pytest.raises(TypeError, match=rf"\[{name}.accumulate\]"):
+            with pytest.raises(TypeError, match=rf"\[{name}(.accumulate)?\]"):
                 getattr(flow, name).accumulate(t, axis)
         else:
             seen = getattr(flow, name).accumulate(t, axis)
