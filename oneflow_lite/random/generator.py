@@ -126,8 +126,10 @@ class Generator(Distributions):
         return shuffled if device is None else asarray(shuffled, device=device)
 
     @_C.native(_C.paths.shuffle)
-    def shuffle(self, x: Tensor, axis: int = 0) -> None:
+    def shuffle(self, x: Any, axis: int = 0) -> None:
         """Put the slices of x along an axis in random order, in place, without looking at it.
+
+        A list or an array of NumPy is shuffled by NumPy.
 
         Examples
         --------
@@ -136,6 +138,11 @@ class Generator(Distributions):
         >>> x.tolist()
         [2, 0, 1, 3]
         """
+        if isinstance(x, (list, np.ndarray)):
+            _C.refuse_while_recording("shuffle of what is no tensor", None)
+            items: Any = x
+            with self._lock:
+                return self._numpy.shuffle(items, axis)
         if not isinstance(x, Tensor):
             raise TypeError(f"[shuffle] expected a tensor to write to, got {type(x).__name__}")
         if x.ndim == 0:

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -268,7 +269,7 @@ def test_parts_of_numpys_generator() -> None:
         same(other.normal(), one.normal())
     assert ours.bit_generator.state == numpys.bit_generator.state
     with pytest.raises(TypeError, match=r"\[shuffle\]"):
-        ours.shuffle([1, 2])
+        ours.shuffle((1, 2))
     with pytest.raises(TypeError, match=r"\[shuffle\].*0-d"):
         ours.shuffle(flow.tensor(1))
 
@@ -425,6 +426,16 @@ def test_orders_of_views_and_of_what_is_pending(device: flow.Device) -> None:
     numpys.shuffle(wanted)
     same(wanted, pending)
     same(numpys.permutation(wanted), order)
+
+
+@pytest.mark.parametrize("make", [lambda: list("abcdefg"), lambda: np.arange(12).reshape(4, 3)])
+def test_lists_and_arrays_are_shuffled_by_numpy(make: Callable[[], Any]) -> None:
+    ours, numpys = flow.random.default_rng(3), np.random.default_rng(3)
+    got, wanted = make(), make()
+    ours.shuffle(got)
+    numpys.shuffle(wanted)
+    assert np.array_equal(got, wanted)
+    assert ours.bit_generator.state == numpys.bit_generator.state
 
 
 def test_what_is_read_only_is_not_shuffled() -> None:
