@@ -182,7 +182,7 @@ def title_of(name: str, value: Any) -> str:
     space = name.rpartition(".")[0]
     if space in _OWN_CHAPTER:
         return f"`flow.{space}`"
-    if name in STANDARD["CONSTANTS"]:
+    if name in STANDARD["CONSTANTS"] or isinstance(value, float):
         return "Constants"
     if name in _INSPECTION:
         return "Inspection"
@@ -285,6 +285,7 @@ _PLAIN = {
     "e": "Euler's number",
     "c_": "Joins what is between brackets as columns: `flow.c_[x, y]`",
     "dtype": "The class of dtypes",
+    "euler_gamma": "Euler's constant: what the harmonic numbers less the logarithm go to",
     "errstate": "How NumPy treats errors of floats, in a `with` block; tensors have none",
     "flags": "The flags, as attributes; `with flow.flags(sync=True):` sets them for a while",
     "index_exp": "What is between brackets, as a tuple: `flow.index_exp[1:, 2]`",

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy import e, inf, nan, newaxis, pi
+from numpy import e, euler_gamma, inf, nan, newaxis, pi
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
@@ -54,6 +54,7 @@ __all__ = [
     "csingle",
     "double",
     "e",
+    "euler_gamma",
     "finfo",
     "float16",
     "float32",

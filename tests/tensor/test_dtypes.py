@@ -136,4 +136,5 @@ def test_can_cast() -> None:
 
 def test_constants() -> None:
     assert (flow.pi, flow.e, flow.inf, flow.newaxis) == (np.pi, np.e, np.inf, None)
+    assert flow.euler_gamma == np.euler_gamma
     assert flow.nan != flow.nan
