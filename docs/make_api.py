@@ -100,6 +100,7 @@ LOOKS = {
     "roots": "zeros in front count for nothing, and the values decide whether the result is real",
     "Tensor.as_integer_ratio": "it returns numbers",
     "Tensor.tobytes": "it returns the values",
+    "Tensor.tofile": "it writes the values",
     "Tensor.compress": _COUNT,
     **dict.fromkeys(("Tensor.argpartition", "Tensor.partition"), "where kth is a tensor"),
     "ix_": "where a mask is given as a tensor",

@@ -377,6 +377,31 @@ def partition(self: Tensor, kth: Any, axis: int = -1, kind: str = "introselect")
 
 
 @_method
+def tofile(self: Tensor, fid: Any, /, sep: str = "", format: str = "%s") -> None:
+    """Write the values to a file, in row-major order; see ``numpy.ndarray.tofile``.
+
+    Parameters
+    ----------
+    fid : str, path or file
+        Where they go. ``flow.fromfile`` reads them.
+    sep : str
+        What stands between the elements as text; empty: they are written as bytes.
+    format : str
+        How each element is written as text.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryFile() as file:
+    ...     flow.tensor([1, 2]).tofile(file)
+    ...     _ = file.seek(0)
+    ...     flow.fromfile(file, "int64").tolist()
+    [1, 2]
+    """
+    self.numpy().tofile(fid, sep, format)
+
+
+@_method
 def tobytes(self: Tensor) -> bytes:
     r"""Return the values as bytes, in row-major order.
 

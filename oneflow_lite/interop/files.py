@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -111,6 +111,24 @@ def savetxt(fname: Any, X: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N80
     np.savetxt(fname, _value(X), *args, **kwargs)
 
 
+class Archive(dict[str, Tensor]):
+    """The tensors of a .npz file by their names, used as NumPy's is; it holds no file open."""
+
+    @property
+    def files(self) -> list[str]:
+        """The names."""
+        return list(self)
+
+    def close(self) -> None:
+        """Do nothing: the file was closed when it was read."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
 def load(
     file: File,
     mmap_mode: str | None = None,
@@ -118,7 +136,7 @@ def load(
     *,
     max_header_size: int = _MAX_HEADER_SIZE,
     device: DeviceLike = None,
-) -> Tensor | dict[str, Tensor]:
+) -> Tensor | Archive:
     """Return what a .npy or .npz file holds: a tensor, or a dict of them.
 
     Parameters
@@ -130,7 +148,7 @@ def load(
         Map a .npy file into memory instead of reading it; see ``numpy.memmap``. On the cpu the
         tensor lies over the file, read-only for "r".
     allow_pickle : bool
-        Only False: tensors hold no objects.
+        Accepted, as in ``numpy.load``; it changes nothing, as tensors hold no objects.
     max_header_size : int
         The longest header of a file that is read, in characters.
     device : Device or str, optional
@@ -139,7 +157,7 @@ def load(
     Raises
     ------
     ValueError
-        For a file of another format, or of pickled objects, and for ``allow_pickle``.
+        For a file of another format, or of pickled objects.
     TypeError
         For elements that tensors do not have.
 
@@ -153,17 +171,13 @@ def load(
     tensor([[1., 0.],
             [0., 1.]], dtype=float64, device='cpu')
     """
-    if allow_pickle:
-        raise ValueError(
-            "[load] allow_pickle: tensors hold no objects; load such a file by numpy.load"
-        )
     target = resolve(device)
     mode: Any = mmap_mode  # one of NumPy's, or its error
     found = np.load(file, mode, allow_pickle=False, max_header_size=max_header_size)
     if isinstance(found, np.ndarray):
         return tensor_of(found, target, mapped=mmap_mode is not None)
     with found:
-        return {name: tensor_of(found[name], target, mapped=False) for name in found.files}
+        return Archive({name: tensor_of(found[name], target, mapped=False) for name in found.files})
 
 
 def tensor_of(found: npt.NDArray[Any], target: Device, mapped: bool) -> Tensor:

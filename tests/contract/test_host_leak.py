@@ -164,7 +164,7 @@ DRAWS = """
     beta(1.0,2.0,3) binomial(5,0.5,3) chisquare(2.0,3) choice(x,3) exponential(1.0,3) f(1.0,2.0,3)
     gamma(1.0,1.0,3) geometric(0.5,3) gumbel(size=3) hypergeometric(3,3,3,3) laplace(size=3)
     logistic(size=3) lognormal(size=3) logseries(0.5,3) multivariate_normal([0.0],[[1.0]],3)
-    multivariate_hypergeometric([3,2],4)
+    multivariate_hypergeometric([3,2,1],4)
     negative_binomial(3,0.5,3) noncentral_chisquare(2.0,1.0,3) noncentral_f(1.0,1.0,1.0,3)
     pareto(1.0,3) poisson(1.0,3) power(1.0,3) random(3) rayleigh(1.0,3) shuffle(x)
     standard_cauchy(3) standard_exponential(3) standard_gamma(1.0,3) standard_normal(3)
@@ -228,6 +228,7 @@ LOOKS = {
     "x.nonzero()": 8,
     "x.compress(b[0], 0)": 8,
     "x.tobytes()": 72,
+    "x.tofile('/dev/null')": 72,
     "x.__getitem__(b)": 8,
     "x.__contains__(4.0)": 1,
     "x.__array__()": 72,

@@ -4,6 +4,7 @@ A value of the trace that is baked into the program is what must not happen.
 """
 
 import inspect
+import os
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -226,6 +227,7 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "permute_dims": (flow.permute_dims, (x(), (1, 0))),
     "Tensor.as_integer_ratio": (lambda x: x[0, 0].as_integer_ratio(), (x(),)),
     "Tensor.item": (lambda x: x[0, 0].item(), (x(),)),
+    "Tensor.tofile": (lambda x: x.tofile(os.devnull), (x(),)),
     "Tensor.shares_storage": (lambda x: x.shares_storage(x[0]), (x(),)),
     # operators
     **{
@@ -267,7 +269,15 @@ CALLS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 REFUSED = {
     "the result is Python's": (
         *("allclose", "array_equal", "array_equiv", "Tensor.as_integer_ratio", "Tensor.item"),
-        *("Tensor.numpy", "Tensor.tobytes", "Tensor.tolist", "np.array(x)", "x in y", "index"),
+        *(
+            "Tensor.numpy",
+            "Tensor.tobytes",
+            "Tensor.tofile",
+            "Tensor.tolist",
+            "np.array(x)",
+            "x in y",
+            "index",
+        ),
         *("bool(x)", "float(x)", "int(x)", "complex(x)", "min_scalar_type of a number"),
         *("array2string", "array_repr", "array_str"),
     ),

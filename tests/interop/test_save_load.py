@@ -170,11 +170,30 @@ def test_pickles_are_no_matter_to_what_is_written(allow: bool, tmp_path: Path) -
 
 
 def test_pickles_are_not_read(tmp_path: Path) -> None:
-    path = tmp_path / "a.npy"
+    path, objects = tmp_path / "a.npy", tmp_path / "objects.npy"
     flow.save(path, flow.arange(3))
-    with pytest.raises(ValueError, match=r"\[load\] allow_pickle: tensors hold no objects"):
-        flow.load(path, allow_pickle=True)
+    assert flow.load(path, allow_pickle=True).tolist() == [0, 1, 2]  # type: ignore[union-attr]
+    np.save(objects, np.array([None, {}]), allow_pickle=True)
+    with pytest.raises(ValueError, match="Object arrays cannot be loaded"):
+        flow.load(objects, allow_pickle=True)
     with pytest.raises(ValueError, match="max_header_size"):
         flow.load(path, max_header_size=5)
     with pytest.raises(ValueError, match="mode"):
         flow.load(path, "x")
+
+
+def test_archives_are_used_as_numpys(tmp_path: Path) -> None:
+    flow.savez(tmp_path / "a.npz", flow.arange(2), other=flow.arange(3))
+    with flow.load(tmp_path / "a.npz") as archive:
+        assert isinstance(archive, dict)
+        assert sorted(archive.files) == ["arr_0", "other"]
+        assert archive["other"].tolist() == [0, 1, 2]
+    archive.close()
+
+
+@pytest.mark.parametrize("sep", ["", ", "])
+def test_tofile(tmp_path: Path, sep: str, device: flow.Device) -> None:
+    x = np.arange(6.0).reshape(2, 3).T / 3
+    flow.tensor(x, device=device).tofile(tmp_path / "ours", sep)
+    x.tofile(tmp_path / "numpys", sep)
+    assert (tmp_path / "ours").read_bytes() == (tmp_path / "numpys").read_bytes()

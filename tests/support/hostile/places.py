@@ -11,7 +11,7 @@ import numpy as np
 import oneflow_lite as flow
 
 NOT_CALLED = {"flags", "load", "save", "savez", "savez_compressed", "map_device", "Generator"}
-NOT_CALLED |= {"fromfile", "genfromtxt", "loadtxt", "savetxt"}  # files, too
+NOT_CALLED |= {"fromfile", "genfromtxt", "loadtxt", "savetxt", "tofile"}  # files, too
 NOT_CALLED |= {"printoptions", "set_printoptions", "seterr"}  # options of the whole process
 
 
