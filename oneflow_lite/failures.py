@@ -3,6 +3,7 @@
 from types import MemberDescriptorType
 from typing import Any
 
+_EMPTY = object()  # a slot without a value
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: not one of the interpreter's own classes
 
 
@@ -33,7 +34,8 @@ def _copy_members(base: type, error: BaseException, made: BaseException) -> None
             continue
         try:
             value = member.__get__(error)
-            if getattr(made, member.__name__, None) is not value:  # None may stand for no value
+            # The interpreter's slots have None for no value, and some refuse to be set to it.
+            if getattr(made, member.__name__, _EMPTY) is not value:
                 member.__set__(made, value)
         except AttributeError:  # an empty slot, or one that is filled by the arguments alone
             continue

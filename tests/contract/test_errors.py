@@ -160,3 +160,15 @@ def test_negative_integer_power_belongs_to_its_tensor(device: flow.Device) -> No
     assert good[0].item() == 3
     with pytest.raises(ValueError, match="power"):
         bad.numpy()
+
+
+def test_an_axis_error_of_a_host_function_has_its_text_at_each_look() -> None:
+    def fail(target: np.ndarray) -> None:
+        raise np.exceptions.AxisError(5, 2)
+
+    x = flow.zeros(3)
+    flow.vm.host_func(fail, reads=[], writes=[x])
+    for _ in range(2):
+        with pytest.raises(np.exceptions.AxisError, match="axis 5 is out of bounds") as caught:
+            x.numpy()
+        assert (caught.value.axis, caught.value.ndim) == (5, 2)
