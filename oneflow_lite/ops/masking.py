@@ -14,7 +14,7 @@ def selected(where: Any, value: Tensor, target: Any) -> Tensor:
     """Value where the mask is true; elsewhere what the target has, or 0. Tensors are not moved."""
     if where is True:
         return value
-    mask = where if isinstance(where, Tensor) else asarray(where, device=value.device)
+    mask = mask_like(where, value)
     if mask.dtype is not bool_dtype:
         raise TypeError(f"[where] expected a mask of dtype bool, got {mask.dtype}")
     if target is None:
@@ -23,6 +23,17 @@ def selected(where: Any, value: Tensor, target: Any) -> Tensor:
         other = target if isinstance(target, Tensor) else asarray(target, device=value.device)
         value = _C.astype(value, other.dtype, False)
     return _C.where(mask, value, other)
+
+
+def mask_like(where: Any, x: Tensor) -> Tensor:
+    """Return a mask, on the device of x where it is no tensor; arrays keep their dtypes.
+
+    Of numbers, alone or in sequences, the truth counts, as in NumPy.
+    """
+    if isinstance(where, Tensor):
+        return where
+    dtype = None if isinstance(where, np.ndarray) else bool_dtype
+    return asarray(where, dtype, device=x.device)
 
 
 def required_target(op: str, target: Any) -> Any:

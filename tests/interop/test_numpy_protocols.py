@@ -135,7 +135,7 @@ def test_where(device: flow.Device) -> None:
     new = np.negative(flow.ones((2, 2), device=device), where=[True, False])
     assert new.tolist() == [[-1, 0], [-1, 0]]
     with pytest.raises(TypeError, match="bool"):
-        np.negative(flow.ones(2), where=[1, 0])
+        np.negative(flow.ones(2), where=np.array([1, 0]))
 
 
 def test_dtype_casting_and_signature(device: flow.Device) -> None:

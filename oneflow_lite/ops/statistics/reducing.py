@@ -9,8 +9,8 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import DType, complex64, complex128, float32, float64, int64
-from oneflow_lite.ops.creation.data import asarray, full
-from oneflow_lite.ops.masking import selected, store
+from oneflow_lite.ops.creation.data import full
+from oneflow_lite.ops.masking import mask_like, selected, store
 from oneflow_lite.ops.operands import is_kept, is_number_along
 from oneflow_lite.ops.table import reduction
 
@@ -58,7 +58,7 @@ def reduce_along(
 
 def mask_of(op: str, where: Any, x: Tensor) -> Tensor:
     """Return a mask in the shape of x; ValueError where it does not broadcast to that."""
-    mask = where if isinstance(where, Tensor) else asarray(where, device=x.device)
+    mask = mask_like(where, x)
     try:
         return _C.broadcast_to(mask, x.shape)
     except ValueError:

@@ -87,7 +87,10 @@ def test_masks_have_the_shape_of_the_operand(name: str, device: flow.Device) -> 
     with pytest.raises(ValueError, match=r"where of shape \(2, 3\) does not broadcast to \(3,\)"):
         getattr(flow, name)(x, where=np.ones((2, 3), bool), **start)
     with pytest.raises(TypeError, match="expected a mask of dtype bool, got int64"):
-        getattr(flow, name)(x, where=[1, 0, 1], **start)
+        getattr(flow, name)(x, where=np.array([1, 0, 1]), **start)
+    truths = getattr(flow, name)(x, where=[1, 0, 1], **start)  # of numbers, as NumPy
+    masked = getattr(flow, name)(x, where=np.array([True, False, True]), **start)
+    assert truths.item() == masked.item()
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("any", "all")])
