@@ -114,13 +114,14 @@ def cumprod(
 def accumulate(op: Op, x: Any, axis: SupportsIndex = 0, dtype: Any = None) -> Tensor:
     """Return what a binary operation gives of all elements up to each one."""
     row, given = ROWS[op.__name__], asarray(x)
+    name = f"{row.name}.accumulate"
     if row.ufunc.nin != 2:
-        raise ValueError(f"[{row.name}] expected a binary operation to accumulate")
+        raise ValueError(f"[{name}] expected a binary operation")
     if given.ndim == 0:
-        raise TypeError(f"[{row.name}] cannot accumulate a 0-d tensor")
-    wanted = _accumulator(row, given.dtype, dtype, row.name)
+        raise TypeError(f"[{name}] cannot accumulate a 0-d tensor")
+    wanted = _accumulator(row, given.dtype, dtype, name)
     if row.properties.checks_exponent and isdtype(wanted, "integral"):
-        raise TypeError(f"[{row.name}] cannot accumulate integers")
+        raise TypeError(f"[{name}] cannot accumulate integers")
     return _accumulated(row.name, row, given, axis, wanted, None)
 
 
