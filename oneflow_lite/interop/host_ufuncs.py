@@ -38,7 +38,8 @@ def write_at(ufunc: np.ufunc, inputs: Sequence[Any], outs: Sequence[Any] = ()) -
         ufunc.at(target, _mapped(key, _looked), *(_looked(x) for x in values))
         return
     kinds = [type(x) if type(x) in _NUMBERS[1:] else _held(x).dtype for x in values]
-    resolve_loop(ufunc, (target.dtype, *kinds, target.dtype), casting="same_kind")
+    loop = resolve_loop(ufunc, (target.dtype, *kinds, target.dtype), casting="unsafe")
+    _C.require_castable(name, loop[-1], target.dtype, "unsafe")
     reads: list[Tensor] = []
 
     def place(x: Any) -> Callable[[Sequence[Any]], Any]:
@@ -79,10 +80,7 @@ def reduceat(
     out = outs[0] if outs else None
     if x.ndim == 0 or indices.ndim != 1:
         raise ValueError(f"[{name}] expected dimensions to reduce, and indices of one dimension")
-    along = operator.index(axis)
-    if not -x.ndim <= along < x.ndim:
-        raise np.exceptions.AxisError(along, x.ndim, f"[{name}]")
-    along %= x.ndim
+    along = axis_of(name, axis, x)
     if dtype is None:
         dtype = reduced_in(ufunc, x.dtype, None if out is None else out.dtype)
     shape = (*x.shape[:along], *indices.shape, *x.shape[along + 1 :])
@@ -92,6 +90,14 @@ def reduceat(
 
     made = on_host(name, reduce, (x, indices), shape, canonical(dtype, name))
     return store(name, out, made, "unsafe")
+
+
+def axis_of(name: str, axis: Any, x: Tensor) -> int:
+    """Return an axis of x as a number from 0; AxisError where there is no such axis."""
+    along = operator.index(axis)
+    if not -x.ndim <= along < x.ndim:
+        raise np.exceptions.AxisError(along, x.ndim, f"[{name}]")
+    return along % x.ndim
 
 
 def on_host(

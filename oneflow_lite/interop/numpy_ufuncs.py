@@ -18,10 +18,10 @@ from oneflow_lite._C import Op, Tensor
 from oneflow_lite.device import default_device
 from oneflow_lite.dtypes import canonical, reduced_in, resolve_loop, result_type
 from oneflow_lite.flags import flags
-from oneflow_lite.interop.host_ufuncs import on_host, reduceat, write_at
+from oneflow_lite.interop.host_ufuncs import axis_of, on_host, reduceat, write_at
 from oneflow_lite.ops.creation.data import asarray, full
 from oneflow_lite.ops.masking import required_target, selected, store
-from oneflow_lite.ops.operands import host_array
+from oneflow_lite.ops.operands import host_array, is_number_along
 from oneflow_lite.ops.statistics.reducing import mask_of
 from oneflow_lite.ops.statistics.scan import accumulate as scan
 from oneflow_lite.ops.table import ROWS, Row, row_of
@@ -325,8 +325,10 @@ def reduce(
     row, accumulated, identity = _reduction(
         ufunc, x.dtype, dtype, None if out is None else out.dtype
     )
-    if type(axis) is int:
-        axes: Any = (axis,)
+    if is_number_along(x, axis):
+        axes: Any = ()
+    elif type(axis) is int:
+        axes = (axis,)
     else:
         axes = axis if axis is None or isinstance(axis, Sequence) else (axis,)
     _check_order(row, accumulated, x.ndim if axes is None else len(axes))
@@ -399,9 +401,10 @@ def accumulate(
     if dtype is not None:
         dtype = canonical(dtype, name)
     if x.ndim and row.properties.checks_exponent and dtype.kind in "iu":
+        along = axis_of(name, axis, x)
 
         def powers(given: Any, target: Any) -> None:
-            ufunc.accumulate(given, axis, target.dtype, target)
+            ufunc.accumulate(given, along, target.dtype, target)
 
         return store(name, out, on_host(name, powers, [x], x.shape, dtype), "unsafe")
     return store(name, out, scan(row.op, x, axis, dtype), "unsafe")

@@ -123,7 +123,7 @@ def at(self: Op, x: Any, indices: Any, /, *values: Any) -> None:
     Raises
     ------
     TypeError
-        Where the result does not cast to the dtype of x within its kind.
+        Where the result is complex and x is not. NumPy casts any other result as ``astype`` does.
     IndexError
         At x, for an index out of bounds.
 

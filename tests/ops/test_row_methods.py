@@ -121,6 +121,25 @@ def test_at_of_one_operand_and_of_views(device: flow.Device) -> None:
     assert number.item() == 3
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16"])
+def test_at_casts_as_numpy(dtype: str, device: flow.Device) -> None:
+    for name, value in (("divide", 2), ("add", 1.5), ("less", 2), ("maximum", np.uint64(3))):
+        expected = np.array([3, 1, 2]).astype(dtype)
+        t = flow.tensor(expected, device=device)
+        getattr(np, name).at(expected, [0, 0], value)
+        getattr(flow, name).at(t, [0, 0], value)
+        same(t, expected)
+
+
+def test_reduce_of_a_number(device: flow.Device) -> None:
+    x = flow.tensor(3, device=device)
+    for axis in (0, -1, None, ()):
+        assert flow.add.reduce(x, axis).item() == np.add.reduce(x, axis).item() == 3
+    assert flow.floor_divide.reduce(x).item() == 3
+    with pytest.raises(np.exceptions.AxisError):
+        flow.add.reduce(x, 1)
+
+
 def test_at_of_arrays_waits(device: flow.Device) -> None:
     array = np.zeros(3)
     np.add.at(array, flow.tensor([0, 0], device=device), flow.tensor([1.0, 2.0], device=device))
@@ -146,7 +165,8 @@ def test_wrong_places_are_errors_of_the_target(device: flow.Device) -> None:
 def test_wrong_calls(device: flow.Device) -> None:
     x = flow.zeros(3, "int32", device=device)
     wrong: list[tuple[type[Exception], str, Callable[[], Any]]] = [
-        (TypeError, "same_kind", lambda: flow.add.at(x, [0], 1.5)),
+        (TypeError, "complex128 to int32", lambda: flow.add.at(x, [0], 1.5j)),
+        (np.exceptions.AxisError, "5", lambda: flow.pow.accumulate(x, 5)),
         (TypeError, r"\[add.at\] expected a target, indices and a", lambda: flow.add.at(x, [0])),
         (TypeError, r"\[sin.at\] expected a target and", lambda: flow.sin.at(x, [0], 1)),
         (TypeError, "a tensor or array, got list", lambda: flow.add.at([0], [0], 1)),
