@@ -6,14 +6,14 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import MEAN_DTYPES, DType, canonical, computed_in, isdtype
+from oneflow_lite.dtypes import DType, canonical, computed_in, isdtype
 from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.elementwise import conj, isnan, real, sqrt
 from oneflow_lite.ops.masking import required_target, store
 from oneflow_lite.ops.operands import unbroadcast
 from oneflow_lite.ops.places import INEXACT
 from oneflow_lite.ops.statistics.reducing import NANMAX, NANMIN, Axis, reduce_along
-from oneflow_lite.ops.statistics.reduction import mean as mean_of, prod, sum, var
+from oneflow_lite.ops.statistics.reduction import mean as mean_of, prod, std, sum, var
 from oneflow_lite.ops.table import exported
 
 
@@ -184,9 +184,11 @@ def _variance(
     count = sum(~is_nan, axis, keepdims=True, where=where)
     if average is None:
         average = _over(sum(without_nan(given, 0), axis, dtype, True, where=where), count)
+    complex_ = isdtype(given.dtype, "complex floating")
+    if not complex_ and isinstance(average, Tensor):
+        average = real(average)  # a complex dtype makes it complex
     distance = _C.astype(_C.where(is_nan, 0, given) - average, given.dtype, False)
     distance = _C.where(is_nan, 0, distance)
-    complex_ = isdtype(given.dtype, "complex floating")
     squares = real(distance * conj(distance)) if complex_ else distance * distance
     total = sum(squares, axis, dtype, keepdims, where=where)
     degrees = _C.reshape(count, total.shape, None) - less
@@ -214,15 +216,14 @@ def nanstd(
     1.0
     """
     given = asarray(x)
-    wanted = MEAN_DTYPES[given.dtype] if dtype is None else canonical(dtype, "nanstd")
-    if isdtype(given.dtype, INEXACT):
-        _inexact("nanstd", given, dtype, out)
+    named: dict[str, Any] = {"correction": correction, "ddof": ddof, "keepdims": keepdims}
+    named |= {"where": where, "mean": mean}
+    if not isdtype(given.dtype, INEXACT):
+        return std(given, axis, dtype, out, **named)
+    wanted = _inexact("nanstd", given, dtype, out)
     if (wide := computed_in(wanted)) != wanted:
-        if isdtype(given.dtype, INEXACT):
-            given = _C.astype(given, wide, False)
-        dtype = wide
-    less = {"correction": correction, "ddof": ddof}
-    root = sqrt(nanvar(given, axis, dtype, **less, keepdims=keepdims, where=where, mean=mean))
+        given, dtype = _C.astype(given, wide, False), wide
+    root = sqrt(nanvar(given, axis, dtype, **named))
     result = _C.astype(root, wanted, False) if wide != wanted else root
     return result if out is None else store("nanstd", out, result, "unsafe")
 

@@ -134,3 +134,20 @@ def test_an_array_as_out_waits() -> None:
 def test_results_of_floats_go_into_floats(name: str) -> None:
     with pytest.raises(TypeError, match=rf"\[{name}\] expected out of an inexact dtype"):
         getattr(flow, name)(flow.ones(3), out=flow.zeros((), dtype="int32"))
+
+
+@pytest.mark.parametrize("x", [np.arange(5) % 3, np.array([1, np.nan, 4, 2]), np.array([True])])
+@pytest.mark.parametrize("dtype", [None, "bool", "float32", "complex64", "complex128"])
+def test_spreads_in_other_dtypes(x: np.ndarray, dtype: Any, device: flow.Device) -> None:
+    for name in ("nanvar", "nanstd"):
+        try:
+            expected = getattr(np, name)(x, dtype=dtype)
+        except TypeError:
+            with pytest.raises(TypeError):
+                getattr(flow, name)(flow.tensor(x, device=device), dtype=dtype)
+            continue
+        seen = getattr(flow, name)(flow.tensor(x, device=device), dtype=dtype)
+        assert seen.dtype == expected.dtype
+        np.testing.assert_allclose(seen.numpy(), expected, rtol=1e-6)
+    with pytest.raises(TypeError, match=r"\[(nan)?std\]"):
+        flow.nanstd(flow.tensor(x, device=device), out=flow.zeros((), "int64", device=device))
