@@ -12,7 +12,7 @@ from oneflow_lite.ops.elementwise import conj, isnan, real, sqrt
 from oneflow_lite.ops.masking import required_target, store
 from oneflow_lite.ops.operands import unbroadcast
 from oneflow_lite.ops.places import INEXACT
-from oneflow_lite.ops.statistics.reducing import NANMAX, NANMIN, Axis, reduce_along
+from oneflow_lite.ops.statistics.reducing import NANMAX, NANMIN, Axis, compared_in, reduce_along
 from oneflow_lite.ops.statistics.reduction import mean as mean_of, prod, std, sum, var
 from oneflow_lite.ops.table import exported
 
@@ -242,7 +242,8 @@ def _extremum(
     given = asarray(x)
     if where is not True and initial is None:
         raise ValueError(f"[{op.__name__}] there is no identity, so a mask needs `initial`")
-    return reduce_along(op, given, axis, given.dtype, initial, keepdims, initial, where, out)
+    wanted = compared_in(op.__name__, given, out)
+    return reduce_along(op, given, axis, wanted, initial, keepdims, initial, where, out)
 
 
 def _inexact(op: str, x: Tensor, dtype: Any, out: Any) -> DType:

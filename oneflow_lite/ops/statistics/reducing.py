@@ -8,9 +8,9 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import DType, complex64, complex128, float32, float64, int64
+from oneflow_lite.dtypes import DType, complex64, complex128, float32, float64, int64, result_type
 from oneflow_lite.ops.creation.data import full
-from oneflow_lite.ops.masking import mask_like, selected, store
+from oneflow_lite.ops.masking import mask_like, required_target, selected, store
 from oneflow_lite.ops.operands import is_kept, is_number_along
 from oneflow_lite.ops.table import reduction
 
@@ -54,6 +54,11 @@ def reduce_along(
         x = selected(mask, given, full((), neutral, accumulate, device=x.device))
     result = _C.reduce(op, x, axes, accumulate, initial, keepdims)
     return result if out is None else store(op.__name__, out, result, "unsafe")
+
+
+def compared_in(op: str, x: Tensor, out: Any) -> DType:
+    """Return the dtype in which an extremum of x that goes to ``out`` is found."""
+    return x.dtype if out is None else result_type(x, required_target(op, out))
 
 
 def mask_of(op: str, where: Any, x: Tensor) -> Tensor:

@@ -15,7 +15,6 @@ from oneflow_lite.dtypes import (
     is_narrow,
     isdtype,
     reduced_in,
-    result_type,
 )
 from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.elementwise import maximum, sqrt
@@ -31,6 +30,7 @@ from oneflow_lite.ops.statistics.reducing import (
     SUM,
     VAR,
     Axis,
+    compared_in,
     count_of,
     divided,
     reduce_along,
@@ -135,7 +135,7 @@ def max(
     given = asarray(x)
     if where is not True and initial is None:
         raise ValueError("[max] there is no identity, so a mask needs `initial`")
-    wanted = _compared_in("max", given, out)
+    wanted = compared_in("max", given, out)
     return reduce_along(MAX, given, axis, wanted, initial, keepdims, initial, where, out)
 
 
@@ -161,7 +161,7 @@ def min(
     given = asarray(x)
     if where is not True and initial is None:
         raise ValueError("[min] there is no identity, so a mask needs `initial`")
-    wanted = _compared_in("min", given, out)
+    wanted = compared_in("min", given, out)
     return reduce_along(MIN, given, axis, wanted, initial, keepdims, initial, where, out)
 
 
@@ -360,10 +360,6 @@ def ptp(x: Any, /, axis: Axis = None, keepdims: bool = False, *, out: Any = None
     given = asarray(x)
     result = max(given, axis, keepdims) - min(given, axis, keepdims)
     return result if out is None else store("ptp", out, result)
-
-
-def _compared_in(op: str, x: Tensor, out: Any) -> DType:
-    return x.dtype if out is None else result_type(x, required_target(op, out))
 
 
 def _sum_dtype(op: _C.Op, dtype: DType, wanted: Any, out: Any) -> DType:

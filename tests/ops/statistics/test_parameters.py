@@ -151,3 +151,11 @@ def test_spreads_in_other_dtypes(x: np.ndarray, dtype: Any, device: flow.Device)
         np.testing.assert_allclose(seen.numpy(), expected, rtol=1e-6)
     with pytest.raises(TypeError, match=r"\[(nan)?std\]"):
         flow.nanstd(flow.tensor(x, device=device), out=flow.zeros((), "int64", device=device))
+
+
+@pytest.mark.parametrize("name", ["max", "min", "nanmax", "nanmin"])
+def test_extrema_begin_with_a_number_of_out(name: str, device: flow.Device) -> None:
+    x, initial = np.array([3, 1, 2]), 0.5 if "min" in name else 3.5
+    out = flow.zeros((), device=device)
+    assert getattr(flow, name)(flow.tensor(x, device=device), out=out, initial=initial) is out
+    assert out.item() == getattr(np, name)(x, out=np.zeros(()), initial=initial) == initial
