@@ -114,6 +114,7 @@ from oneflow_lite.ops.numpy.shapes import *
 from oneflow_lite.ops.numpy.sorting import *
 from oneflow_lite.ops.numpy.splitting import *
 from oneflow_lite.ops.numpy.statistics.covariance import *
+from oneflow_lite.ops.numpy.statistics.edges import *
 from oneflow_lite.ops.numpy.statistics.histograms import *
 from oneflow_lite.ops.numpy.statistics.many_histograms import *
 from oneflow_lite.ops.numpy.statistics.nan_statistics import *

@@ -20,6 +20,7 @@ _CHAPTERS = {
     "data": "creation",
     "data_types": "creation",
     "dtypes": "creation",
+    "edges": "statistics",
     "einsum": "products",
     "elementwise": ELEMENTWISE,
     "dlpack": "creation",

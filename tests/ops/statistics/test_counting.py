@@ -227,6 +227,26 @@ def test_histogram_at_the_edges(dtype: str, device: flow.Device) -> None:
         same(np.histogram(x.astype(dtype), bins, limits)[0], flow.histogram(t, bins, limits)[0])
 
 
+def test_edges_on_the_host_are_not_waited_for() -> None:
+    x = flow.tensor([0.0, 1.5, 3.0]).mock()
+    for bins in ([0, 2, 4], np.array([0, 2, 4])):
+        with flow.flags(implicit_sync="error"):
+            counts, edges = flow.histogram(x, bins)
+        assert counts.device == edges.device == x.device
+        same(np.array([2, 1]), counts)
+
+
+def test_histogram_of_bins_with_edges_of_bool_or_a_number_in_an_array(device: flow.Device) -> None:
+    x = np.array([0, 1, 1])
+    t = flow.tensor(x, device=device)
+    for bins in (np.array([False, True]), np.array(2)):
+        for density in (False, True):
+            expected = np.histogram(x, bins, density=density)
+            seen = flow.histogram(t, flow.tensor(bins, device=device), density=density)
+            for one, other in zip(expected, seen, strict=True):
+                same(one, other)
+
+
 def test_histogram_of_wide_integers(device: flow.Device) -> None:
     """The numbers of their edges are no floats."""
     for dtype, first in (("int64", -(2**62)), ("uint64", 2**63)):

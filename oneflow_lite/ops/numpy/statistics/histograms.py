@@ -5,16 +5,14 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import bool as bool_dtype, float64, int64, isdtype, result_type, uint8
-from oneflow_lite.ops.creation.data import asarray, zeros
+from oneflow_lite.dtypes import float64, int64, isdtype, result_type
+from oneflow_lite.ops.creation.data import zeros
 from oneflow_lite.ops.indexing import take
 from oneflow_lite.ops.manipulation.joining import concat, stack
 from oneflow_lite.ops.manipulation.shapes import ravel
+from oneflow_lite.ops.numpy.statistics.edges import edges_of, numbers_of
 from oneflow_lite.ops.operands import dimensions, on_one_device, refused_at_run
 from oneflow_lite.ops.searching import argmax, searchsorted
 from oneflow_lite.ops.sorting import argsort, sort
@@ -176,22 +174,20 @@ def histogram(
     array([0, 2, 1])
     """
     given, *weight = on_one_device(x) if weights is None else on_one_device(x, weights)
-    if isdtype(given.dtype, "complex floating"):
-        raise TypeError(f"[histogram] expected real numbers, got {given.dtype}")
+    numbers = numbers_of("histogram", given)
     if weight and weight[0].shape != given.shape:
         raise ValueError(
             f"[histogram] expected weights of shape {given.shape}, got {weight[0].shape}"
         )
-    numbers = ravel(_C.astype(given, uint8, False) if given.dtype == bool_dtype else given)
-    edges = _edges(numbers, bins, range)
+    edges = edges_of("histogram", numbers, bins, range)
     if weight:
-        weigh = _weigh_sorted if _are_edges(bins) else _weigh_equal_bins
+        weigh = _weigh_sorted if dimensions(bins, "histogram") else _weigh_equal_bins
         counts = _weighted(weigh, numbers, ravel(weight[0]), edges)
     else:
         counts = _counts(numbers, edges)
     if not density:
         return counts, edges
-    widths = _C.astype(edges[1:] - edges[:-1], float64, False)
+    widths = _C.astype(diff(edges), float64, False)
     return counts / widths / sum(counts), edges
 
 
@@ -259,37 +255,6 @@ def _largest(numbers: Tensor) -> int:
     if _C.look("bincount", least) < 0:
         raise ValueError("[bincount] expected numbers of at least 0, got a negative one")
     return int(_C.look("bincount", most))
-
-
-def _are_edges(bins: Any) -> bool:
-    return isinstance(bins, Tensor) or dimensions(bins, "histogram") > 0
-
-
-def _edges(numbers: Tensor, bins: Any, limits: tuple[Any, Any] | None) -> Tensor:
-    """The edges of the bins of a histogram."""
-    if isinstance(bins, str):
-        raise ValueError(f"[histogram] expected a number of bins or their edges, got {bins!r}")
-    if _are_edges(bins):
-        edges = asarray(bins, device=None if isinstance(bins, Tensor) else numbers.device)
-        if edges.ndim != 1:
-            raise ValueError(f"[histogram] expected bins in one dimension, got shape {edges.shape}")
-        bad, message = any(edges[1:] < edges[:-1]), "[histogram] expected bins that ascend"
-        if _C.is_recording():
-            return refused_at_run("histogram", edges, bad, message)
-        if _C.look("histogram", bad):
-            raise ValueError(message)
-        return edges
-    ends: npt.NDArray[Any] = np.empty(0, numbers.dtype)
-    if limits is None and numbers.size:
-        least, most = min(numbers), max(numbers)
-        ends = np.stack([_C.look("histogram", least), _C.look("histogram", most)])
-    if limits is not None:
-        low, high = (_C.look("histogram", x) if isinstance(x, Tensor) else x for x in limits)
-        limits = (low, high)
-    try:
-        return asarray(np.histogram_bin_edges(ends, bins, limits), device=numbers.device)
-    except (ValueError, TypeError) as error:
-        raise type(error)(f"[histogram] {error}") from None
 
 
 if not TYPE_CHECKING:

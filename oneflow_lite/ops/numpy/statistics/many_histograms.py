@@ -1,4 +1,4 @@
-"""Histograms of points in several dimensions, and the edges of bins alone."""
+"""Histograms of points in several dimensions."""
 
 import math
 import operator
@@ -9,72 +9,22 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import bool as bool_dtype, float64, int64, isdtype, uint8
+from oneflow_lite.dtypes import float64, int64
 from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.manipulation.joining import stack, unstack
-from oneflow_lite.ops.manipulation.shapes import ravel
 from oneflow_lite.ops.numpy.shapes import atleast_1d
-from oneflow_lite.ops.operands import dimensions, on_one_device, promoted, refused_at_run
+from oneflow_lite.ops.numpy.statistics.edges import (
+    Limits,
+    given_edges,
+    held,
+    outer_edges,
+    real,
+)
+from oneflow_lite.ops.operands import dimensions, on_one_device, promoted
 from oneflow_lite.ops.searching import searchsorted
-from oneflow_lite.ops.statistics.reduction import any, max, min, sum
+from oneflow_lite.ops.statistics.reduction import max, min, sum
 from oneflow_lite.ops.table import exported
 from oneflow_lite.ops.utility import diff
-
-Limits = tuple[float, float] | None
-
-
-def histogram_bin_edges(
-    x: Any, /, bins: Any = 10, range: Limits = None, weights: Any = None
-) -> Tensor:
-    """Return the edges of the bins that ``histogram`` counts in.
-
-    Parameters
-    ----------
-    x : Tensor or array
-        Real numbers, flattened.
-    bins : int, Tensor or array
-        How many bins of equal width, or their ascending edges.
-    range : (float, float), optional
-        The outer edges of bins of equal width; without it, the smallest and the largest element,
-        for which the call waits.
-    weights : Tensor or array, optional
-        Of the shape of x. They change no edges.
-
-    Returns
-    -------
-    Tensor
-        The edges, one more than there are bins. Given edges are returned as they are.
-
-    Raises
-    ------
-    ValueError
-        For edges that do not ascend, for a range that is not finite, and for the name of a rule:
-        the rules are not there.
-
-    Examples
-    --------
-    >>> flow.histogram_bin_edges(flow.tensor([0.0, 2.0, 4.0]), 4).numpy()
-    array([0., 1., 2., 3., 4.])
-    """
-    op = "histogram_bin_edges"
-    given, *weighed = on_one_device(x) if weights is None else on_one_device(x, weights)
-    numbers = ravel(_real(op, given))
-    if numbers.dtype == bool_dtype:
-        numbers = _C.astype(numbers, uint8, False)
-    if weighed and weighed[0].shape != given.shape:
-        raise ValueError(f"[{op}] expected weights of shape {given.shape}, got {weighed[0].shape}")
-    if isinstance(bins, str):
-        raise ValueError(f"[{op}] expected a number of bins or their edges, got {bins!r}")
-    if dimensions(bins, op):
-        return _given_edges(op, bins, numbers)
-    ends = np.empty(0, numbers.dtype)
-    if range is None and numbers.size:
-        ends = _C.look(op, stack([min(numbers), max(numbers)]))
-    try:
-        edges = np.histogram_bin_edges(ends, _held(op, bins), _limits(op, range))
-    except (ValueError, TypeError) as error:
-        raise type(error)(f"[{op}] {error}") from None
-    return asarray(edges, device=numbers.device)
 
 
 def histogram2d(
@@ -187,7 +137,7 @@ def _counted(
     if not points:
         raise ValueError(f"[{op}] expected at least one coordinate, got none")
     device = points[0].device
-    given = [_real(op, x) for x in promoted(*points)]
+    given = [real(op, x) for x in promoted(*points)]
     weighed = None if weights is None else asarray(weights, device=device)
     for x in (*given, *(() if weighed is None else (weighed,))):
         if x.ndim != 1 or x.shape != given[0].shape:
@@ -202,7 +152,7 @@ def _counted(
         place = place * size + (searchsorted(one, x, side="right") - (x == one[-1]))
     inputs, is_weighed = [place], weighed is not None and place.size != 0
     if weighed is not None:
-        inputs.append(_C.astype(_real(op, weighed), float64, False))
+        inputs.append(_C.astype(real(op, weighed), float64, False))
     outputs = [((math.prod(sizes),), float64 if is_weighed else int64)]
     (counts,) = _C.call_kernel(op, "bincount", inputs, outputs, elements=place.size)
     counts = _C.reshape(_C.astype(counts, float64, False), sizes, None)
@@ -227,9 +177,9 @@ def _edges(op: str, points: list[Tensor], bins: Sequence[Any], ranges: Any) -> l
     found = []
     for i, (x, one, given) in enumerate(zip(points, bins, limits, strict=True)):
         if not are_numbers[i]:
-            found.append(_given_edges(op, one, x))
+            found.append(given_edges(op, one, x))
             continue
-        outer = (next(seen), next(seen)) if i in open_ones else _limits(op, given)
+        outer = (next(seen), next(seen)) if i in open_ones else outer_edges(op, given)
         found.append(asarray(_spaced(op, outer, one), device=x.device))
     return found
 
@@ -237,7 +187,7 @@ def _edges(op: str, points: list[Tensor], bins: Sequence[Any], ranges: Any) -> l
 def _spaced(op: str, outer: Any, bins: Any) -> np.ndarray[Any, Any]:
     """Return the edges of bins of equal width as numpy.histogramdd does, in its dtype."""
     try:
-        count = operator.index(_held(op, bins))
+        count = operator.index(held(op, bins))
     except TypeError:
         raise TypeError(f"[{op}] expected bins to be integers or edges, got {bins!r}") from None
     if count < 1:
@@ -250,25 +200,6 @@ def _spaced(op: str, outer: Any, bins: Any) -> np.ndarray[Any, Any]:
     if low == high:
         low, high = low - 0.5, high + 0.5
     return np.linspace(low, high, count + 1)
-
-
-def _given_edges(op: str, bins: Any, like: Tensor) -> Tensor:
-    """Return edges that ascend; looks where a tensor has them."""
-    message = f"[{op}] expected bins that ascend"
-    edges = asarray(bins, device=None if isinstance(bins, Tensor) else like.device)
-    if edges.ndim != 1:
-        raise ValueError(f"[{op}] expected bins in one dimension, got shape {edges.shape}")
-    if not isinstance(bins, Tensor):
-        host = np.asarray(_C.held(bins, op))
-        if (host[:-1] > host[1:]).any():
-            raise ValueError(message)
-        return edges
-    bad = any(edges[:-1] > edges[1:])
-    if _C.is_recording():
-        return refused_at_run(op, edges, bad, message)
-    if _C.look(op, bad):
-        raise ValueError(message)
-    return edges
 
 
 def _of_each(op: str, given: Any, count: int) -> Sequence[Any]:
@@ -285,21 +216,6 @@ def _of_each(op: str, given: Any, count: int) -> Sequence[Any]:
 def _numbers(op: str, x: Any) -> Any:
     """Return the elements of a tensor in one dimension on the host; others are as they are."""
     return _C.look(op, x) if isinstance(x, Tensor) and x.ndim == 1 else x
-
-
-def _real(op: str, x: Tensor) -> Tensor:
-    if isdtype(x.dtype, "complex floating"):
-        raise TypeError(f"[{op}] expected real numbers, got {x.dtype}")
-    return x
-
-
-def _limits(op: str, limits: Any) -> Any:
-    """Return the ends of a range as numbers."""
-    return None if limits is None else tuple(_held(op, end) for end in limits)
-
-
-def _held(op: str, x: Any) -> Any:
-    return _C.look(op, x)[()] if isinstance(x, Tensor) else x
 
 
 if not TYPE_CHECKING:
