@@ -11,7 +11,7 @@ from oneflow_lite.device import DeviceLike
 from oneflow_lite.dtypes import DType, canonical, computed_in, result_type
 from oneflow_lite.inspection import returned
 from oneflow_lite.ops.creation.data import tensor
-from oneflow_lite.ops.operands import on_one_device
+from oneflow_lite.ops.operands import host_array, on_one_device
 from oneflow_lite.ops.signatures import makes_global
 from oneflow_lite.ops.table import exported
 
@@ -211,7 +211,8 @@ def _spaced(op: str, dtype: Any, *ends: Any) -> DType | None:
         return canonical(dtype, op)
     if not any(isinstance(x, Tensor) for x in ends):
         return None
-    wanted = result_type(*ends, 1.0)
+    with_dtypes = (host_array(x, op) if isinstance(x, (list, tuple)) else x for x in ends)
+    wanted = result_type(*with_dtypes, 1.0)
     return wanted if wanted != computed_in(wanted) else None
 
 

@@ -215,6 +215,17 @@ def test_axes_and_steps_of_ranges(name: str, device: flow.Device) -> None:
                     both(theirs, ours, start, stop, num, **keywords)
 
 
+@pytest.mark.parametrize("name", ["linspace", "logspace", "geomspace"])
+def test_ranges_between_tensors_and_lists(name: str, device: flow.Device) -> None:
+    theirs, ours = getattr(np, name), getattr(flow, name)
+    for x, y in (([1.0, 2.0], [3, 4]), (np.float32([1, 2]), [3, 4]), ([1, 2], [[3], [4j]])):
+        t, u = (flow.tensor(one, device=device) for one in (x, y))
+        for seen in (ours(t, y, 4), ours(x, u, 4), ours(t, u.tolist(), 4, axis=1 - u.ndim)):
+            assert seen.device == device
+        same(theirs(np.asarray(x), y, 4), ours(t, y, 4))
+        same(theirs(x, np.asarray(y), 4), ours(x, u, 4))
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_steps_by_place_and_bases() -> None:
     both(np.linspace, flow.linspace, 0, 3, 4, True, True, "float32", 0)
