@@ -141,7 +141,8 @@ rint = op("rint", np.rint, "rint(x)", "The nearest integer, ties to even.", None
 copysign = op("copysign", np.copysign, "copysign(x, y)", "x1 with the sign of x2.", None, _MIXED,
               vjp=("g * sign(x) * signs(y)", None))
 nextafter = op("nextafter", np.nextafter, "nextafter(x, y)", "Float next to x1 towards x2.")
-spacing = op("spacing", np.spacing, "spacing(x)", "Distance to the next float away from 0.")
+spacing = op("spacing", np.spacing, "spacing(x)", "Distance to the next float away from 0.",
+             vjp=(None,))
 signbit = op("signbit", np.signbit, "signbit(x)", "The sign bit is set.", None, _MIXED)
 
 # --- comparison and classification

@@ -162,3 +162,17 @@ def test_recorded(device: flow.Device) -> None:
         expected = (*np.frexp(x), *np.modf(x), *np.divmod(x, 3), np.ldexp(x, n))
     for _ in range(3):
         same(expected, parts(t, flow.tensor(n, device=device)))
+
+
+def test_gradients(device: flow.Device) -> None:
+    """Mantissas and ``ldexp`` are linear between powers of 2; exponents are constant."""
+    x = np.array([0.3, -1.2, 2.5, 0.0])
+    powers = np.array([1, -2, 3, 4])
+    n = flow.tensor(powers, device=device)
+    for dtype in ("float32", "float64"):
+        t = flow.tensor(x, dtype, device)
+        scaled = flow.grad(lambda t: flow.ldexp(t, n).sum())(t)
+        same((2.0**powers).astype(dtype), scaled)
+        mantissas = flow.grad(lambda t: flow.frexp(t)[0].sum())(t)
+        same((2.0 ** -np.frexp(x)[1]).astype(dtype), mantissas)
+        same(np.zeros(4, dtype), flow.grad(lambda t: flow.spacing(t).sum())(t))
