@@ -5,8 +5,6 @@ import math
 import operator
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from numpy.exceptions import AxisError
-
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import DType, bool as bool_dtype, isdtype, result_type
@@ -52,10 +50,7 @@ def diff(
         return given
     if given.ndim == 0:
         raise ValueError("[diff] expected at least one dimension, got a 0-d tensor")
-    along = operator.index(axis)
-    if not -given.ndim <= along < given.ndim:
-        raise AxisError(f"[diff] axis {along} is out of bounds for {given.ndim} dimensions")
-    along %= given.ndim
+    (along,) = normalize_axes(operator.index(axis), given.ndim, "diff")
     ends = [_slice_of(end, given, along) for end in (prepend, append)]
     if ends != [None, None]:
         given = concat([part for part in (ends[0], given, ends[1]) if part is not None], along)

@@ -5,13 +5,16 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from numpy.exceptions import AxisError
-
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.manipulation.joining import stack
-from oneflow_lite.ops.manipulation.shapes import expand_dims, moveaxis, permute_dims
+from oneflow_lite.ops.manipulation.shapes import (
+    expand_dims,
+    moveaxis,
+    normalize_axes,
+    permute_dims,
+)
 from oneflow_lite.ops.operands import integers
 from oneflow_lite.ops.table import exported
 
@@ -50,12 +53,8 @@ def apply_along_axis(
     >>> flow.apply_along_axis(lambda lane: lane.max() - lane.min(), 1, x).numpy()
     array([7, 6])
     """
-    given, along = asarray(arr), operator.index(axis)
-    if not -given.ndim <= along < given.ndim:
-        raise AxisError(
-            f"[apply_along_axis] axis {along} is out of bounds for {given.ndim} dimensions"
-        )
-    along %= given.ndim
+    given = asarray(arr)
+    (along,) = normalize_axes(operator.index(axis), given.ndim, "apply_along_axis")
     lanes = moveaxis(given, along, -1)
     sizes = lanes.shape[:-1]
     if 0 in sizes:

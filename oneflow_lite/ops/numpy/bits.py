@@ -4,13 +4,13 @@ import operator
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 import numpy as np
-from numpy.exceptions import AxisError
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import isdtype, uint8
 from oneflow_lite.ops.creation.data import asarray, ascontiguousarray, tensor, zeros
 from oneflow_lite.ops.manipulation.joining import concat
+from oneflow_lite.ops.manipulation.shapes import normalize_axes
 from oneflow_lite.ops.statistics import reduction
 from oneflow_lite.ops.table import exported
 
@@ -138,10 +138,8 @@ def _with_axis(op: str, x: Tensor, axis: SupportsIndex | None) -> tuple[Tensor, 
     if axis is None or x.ndim == 0:
         flat = _C.reshape(x, (-1,), None)
         x, axis = flat, 0 if axis is None else axis
-    along = operator.index(axis)
-    if not -x.ndim <= along < x.ndim:
-        raise AxisError(f"[{op}] axis {along} is out of bounds for {x.ndim} dimensions")
-    return x, along % x.ndim
+    (along,) = normalize_axes(operator.index(axis), x.ndim, op)
+    return x, along
 
 
 if not TYPE_CHECKING:
