@@ -70,6 +70,11 @@ def order_of(op: str, order: Any, allowed: str = "C") -> str:
     raise ValueError(f"[{op}] order: expected {orders}, got {order!r}")
 
 
+def is_by_columns(x: Tensor) -> bool:
+    """Tell whether x is column-major, and not row-major too; a global tensor never is."""
+    return type(x) is Tensor and not x.is_contiguous() and x.T.is_contiguous()
+
+
 def unbroadcast(x: Tensor) -> Tensor:
     """Return x, or NumPy's copy of a broadcast view: equal elements lie side by side in it.
 

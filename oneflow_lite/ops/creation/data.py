@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike
-from oneflow_lite.ops.operands import order_of
+from oneflow_lite.ops.operands import is_by_columns, order_of
 from oneflow_lite.ops.signatures import makes_global
 from oneflow_lite.ops.table import exported
 
@@ -369,14 +369,9 @@ def full_like(
     return _lying_like(made, like, wanted)
 
 
-def _is_by_columns(x: Tensor) -> bool:
-    """Whether x is column-major, and not row-major too."""
-    return not x.is_contiguous() and _C.permute(x, range(x.ndim)[::-1]).is_contiguous()
-
-
 def _in_order(op: str, x: Tensor, order: str, copy: bool | None) -> Tensor:
     """Return x, or a row-major copy where its order is not the one that is asked for."""
-    if order == "K" or x.is_contiguous() or (order == "A" and _is_by_columns(x)):
+    if order == "K" or x.is_contiguous() or (order == "A" and is_by_columns(x)):
         return x
     if copy is False:
         raise ValueError(f"[{op}] copy=False, but order={order!r} needs a copy")
@@ -385,7 +380,7 @@ def _in_order(op: str, x: Tensor, order: str, copy: bool | None) -> Tensor:
 
 def _lying_like(made: Tensor, like: Tensor, order: str) -> Tensor:
     """Return a new row-major tensor with its axes in the order of another one's, as NumPy does."""
-    by_columns = _is_by_columns(like)
+    by_columns = is_by_columns(like)
     if order == "C" or (order == "A" and not by_columns):
         return made
     if order == "K" and (like.is_contiguous() or made.ndim != like.ndim):

@@ -9,7 +9,7 @@ from oneflow_lite.dtypes import SUPPORTED, canonical, result_type
 from oneflow_lite.ops.creation.data import asarray, ascontiguousarray
 from oneflow_lite.ops.manipulation.shapes import normalize_axes
 from oneflow_lite.ops.masking import store
-from oneflow_lite.ops.operands import on_one_device
+from oneflow_lite.ops.operands import is_by_columns, on_one_device
 from oneflow_lite.ops.table import exported
 
 _WEAK = (int, float, complex)
@@ -133,16 +133,12 @@ def _by_rows_or_columns(x: Tensor) -> Tensor:
     if type(x) is not Tensor or x.is_contiguous():
         return x
     steps = [abs(step) for step in _C.raw_strides(x)]
-    return x if steps == sorted(steps, reverse=True) or _is_by_columns(x) else ascontiguousarray(x)
-
-
-def _is_by_columns(x: Tensor) -> bool:
-    return type(x) is Tensor and not x.is_contiguous() and x.T.is_contiguous()
+    return x if steps == sorted(steps, reverse=True) or is_by_columns(x) else ascontiguousarray(x)
 
 
 def _joined_by(x: Tensor, parts: list[Tensor], axis: int) -> Tensor:
     """Parts of a new x one behind the other, by columns where x is, else by rows, as NumPy's."""
-    if _is_by_columns(x):
+    if is_by_columns(x):
         return concat([part.T for part in parts], x.ndim - 1 - axis).T
     return concat(parts, axis)
 

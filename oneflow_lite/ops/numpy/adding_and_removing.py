@@ -12,14 +12,13 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.ops.creation.data import asarray, ascontiguousarray, empty, full
 from oneflow_lite.ops.manipulation.joining import (
     _by_rows_or_columns,
-    _is_by_columns,
     _joined_by,
     concat,
     stack,
 )
 from oneflow_lite.ops.manipulation.shapes import moveaxis, normalize_axes, ravel
 from oneflow_lite.ops.masking import written
-from oneflow_lite.ops.operands import host_array, on_one_device
+from oneflow_lite.ops.operands import host_array, is_by_columns, on_one_device
 from oneflow_lite.ops.searching import argmax
 from oneflow_lite.ops.statistics.reduction import any
 from oneflow_lite.ops.table import exported
@@ -136,7 +135,7 @@ def insert(x: Any, /, obj: Any, values: Any, axis: SupportsIndex | None = None) 
         whole = _by_rows_or_columns(given)
         left, right = whole[(*before, slice(at))], whole[(*before, slice(at, None))]
         added = _spread(new, shape)
-        if _is_by_columns(given):
+        if is_by_columns(given):
             added = ascontiguousarray(added.T).T
         elif type(added) is Tensor:
             added = ascontiguousarray(added)

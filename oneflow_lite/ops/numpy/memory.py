@@ -7,9 +7,8 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.ops.creation.data import asarray
-from oneflow_lite.ops.manipulation.shapes import transpose
 from oneflow_lite.ops.masking import store, weak
-from oneflow_lite.ops.operands import host_array
+from oneflow_lite.ops.operands import host_array, is_by_columns
 from oneflow_lite.ops.table import exported
 
 _Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
@@ -125,7 +124,7 @@ def isfortran(a: Any) -> bool:
     """
     if not isinstance(a, Tensor):
         return host_array(a, "isfortran").flags.fnc
-    return not a.is_contiguous() and transpose(a).is_contiguous()
+    return is_by_columns(a)
 
 
 if not TYPE_CHECKING:

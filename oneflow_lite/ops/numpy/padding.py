@@ -16,10 +16,10 @@ from oneflow_lite.ops.creation.data import asarray, ascontiguousarray, empty
 from oneflow_lite.ops.creation.ranges import arange
 from oneflow_lite.ops.elementwise import floor, rint
 from oneflow_lite.ops.indexing import take
-from oneflow_lite.ops.manipulation.joining import _by_rows_or_columns, _is_by_columns, concat
+from oneflow_lite.ops.manipulation.joining import _by_rows_or_columns, concat
 from oneflow_lite.ops.manipulation.rearranging import flip
 from oneflow_lite.ops.numpy.statistics.quantiles import median
-from oneflow_lite.ops.operands import host_array
+from oneflow_lite.ops.operands import host_array, is_by_columns
 from oneflow_lite.ops.places import has_none
 from oneflow_lite.ops.statistics.reduction import any, max, mean, min
 from oneflow_lite.ops.table import exported
@@ -102,7 +102,7 @@ def pad(
         return _padded(given, widths.tolist())[0]
     if mode in _STATISTICS or mode == "linear_ramp" or reflect_type == "odd":
         return _pad_by_values(given, widths.tolist(), mode, own)
-    if _is_by_columns(given):  # and so is the result; no axis is padded by what another one has
+    if is_by_columns(given):  # and so is the result; no axis is padded by what another one has
         return pad(given.T, widths[::-1].tolist(), mode).T
     return _pad_by_elements(given, widths.tolist(), mode)
 
@@ -146,7 +146,7 @@ def _own_argument(mode: Any, constant: Any, end: Any, length: Any, kind: Any) ->
 def _padded(x: Tensor, widths: list[list[int]]) -> tuple[Tensor, list[slice]]:
     """A new tensor with x in it and undefined elements around it, and where x is."""
     shape = [before + size + after for size, (before, after) in zip(x.shape, widths, strict=True)]
-    if _is_by_columns(x):
+    if is_by_columns(x):
         padded = empty(shape[::-1], x.dtype, device=x.device).T
     else:
         padded = empty(shape, x.dtype, device=x.device)
