@@ -9,7 +9,7 @@ import numpy.typing as npt
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike
-from oneflow_lite.dtypes import canonical
+from oneflow_lite.dtypes import DType, canonical, float64
 from oneflow_lite.ops.creation.data import asarray, ascontiguousarray, tensor
 from oneflow_lite.ops.table import exported
 
@@ -39,7 +39,7 @@ def fromiter(
     >>> flow.fromiter((n * n for n in range(4)), flow.int64).numpy()
     array([0, 1, 4, 9])
     """
-    return tensor(np.fromiter(iter, canonical(dtype, "fromiter"), count), device=device)
+    return tensor(np.fromiter(iter, _in_host_order("fromiter", dtype), count), device=device)
 
 
 def frombuffer(
@@ -75,7 +75,8 @@ def frombuffer(
     >>> flow.frombuffer(b"\x01\x02", flow.uint8).numpy()
     array([1, 2], dtype=uint8)
     """
-    return tensor(np.frombuffer(buffer, _any_order(dtype), count, offset), device=device)
+    wanted = _any_order("frombuffer", dtype)
+    return tensor(np.frombuffer(buffer, wanted, count, offset), device=device)
 
 
 def fromstring(
@@ -108,7 +109,8 @@ def fromstring(
     """
     if not sep:
         raise ValueError("[fromstring] expected a separator; frombuffer() takes binary data")
-    return tensor(np.fromstring(string, _any_order(dtype), count, sep=sep), device=device)
+    wanted = _any_order("fromstring", dtype)
+    return tensor(np.fromstring(string, wanted, count, sep=sep), device=device)
 
 
 def fromfile(
@@ -146,7 +148,8 @@ def fromfile(
     ...     flow.fromfile(file.name, flow.uint8).numpy()
     array([1, 2], dtype=uint8)
     """
-    return tensor(np.fromfile(file, _any_order(dtype), count, sep, offset), device=device)
+    wanted = _any_order("fromfile", dtype)
+    return tensor(np.fromfile(file, wanted, count, sep, offset), device=device)
 
 
 def loadtxt(
@@ -171,7 +174,8 @@ def loadtxt(
     array([[1., 2.],
            [3., 4.]])
     """
-    return tensor(np.loadtxt(fname, canonical(dtype, "loadtxt"), *args, **kwargs), device=device)
+    wanted = _in_host_order("loadtxt", dtype)
+    return tensor(np.loadtxt(fname, wanted, *args, **kwargs), device=device)
 
 
 def genfromtxt(
@@ -234,10 +238,15 @@ def require(
     return _C.astype(given, given.dtype, True) if wanted & _COPIES and given is a else given
 
 
-def _any_order(dtype: Any) -> np.dtype[Any]:
+def _in_host_order(op: str, dtype: Any) -> DType:
+    """The dtype of a result; None is float64, as everywhere in NumPy."""
+    return float64 if dtype is None else canonical(dtype, op)
+
+
+def _any_order(op: str, dtype: Any) -> np.dtype[Any]:
     """The dtype of numbers in memory or a file; the byte order is kept."""
-    canonical(dtype, "dtype")
-    wanted: np.dtype[Any] = np.dtype(dtype)
+    known = _in_host_order(op, dtype)
+    wanted: np.dtype[Any] = np.dtype(known if dtype is None else dtype)
     return wanted
 
 
