@@ -63,10 +63,15 @@ def asarray(
 
 @rule("array")
 def array(
-    data: GlobalTensor, dtype: Any = None, *, copy: bool | None = True, ndmin: int = 0, **names: Any
+    data: GlobalTensor,
+    dtype: Any = None,
+    *,
+    copy: bool | None = True,
+    ndmin: int = 0,
+    device: Any = None,
 ) -> GlobalTensor:
     """Return a copy with at least ``ndmin`` dimensions, the new ones first; see ``asarray``."""
-    made = asarray(data, dtype, copy=copy, **names)
+    made = asarray(data, dtype, device=device, copy=copy)
     return expand_dims(made, tuple(range(ndmin - made.ndim))) if made.ndim < ndmin else made
 
 

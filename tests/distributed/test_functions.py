@@ -309,6 +309,7 @@ def test_functions_without_a_rule(name: str) -> None:
             r"\[argmin\] out: not for a GlobalTensor",
         ),
         (lambda x: flow.asarray(x, device="cpu"), TypeError, r"x\.to_global\(placement=\.\.\.\)"),
+        (lambda x: flow.array(x, order="C"), TypeError, r"\[array\] order: not for a Glob"),
         (lambda x: flow.asarray(x, "int8", copy=False), ValueError, "float64 becomes int8"),
         (lambda x: np.asarray(x), TypeError, r"x\.full\(\)\.numpy\(\)"),
         (lambda x: np.array([x, x]), TypeError, "is no array"),
