@@ -4,8 +4,8 @@ A value of the trace that is baked into the program is what must not happen.
 """
 
 import inspect
-import os
 import itertools
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
