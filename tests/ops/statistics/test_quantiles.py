@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from oneflow_lite.ops.numpy.statistics.quantile_methods import METHODS
 from tests.support.oracle import DTYPES, same, values
 
 pytestmark = pytest.mark.usefixtures("no_warnings")
@@ -94,7 +95,7 @@ def test_wrong_arguments() -> None:
             ValueError,
             r"\[percentile\] .* range \[0, 100\], got 101",
         ),
-        (lambda: flow.quantile(x, 0.5, method="nearest"), ValueError, "method 'linear'"),
+        (lambda: flow.quantile(x, 0.5, method="next"), ValueError, "method 'linear'"),
         (lambda: flow.quantile(x + 1j, 0.5), TypeError, "real numbers, got complex128"),
         (lambda: flow.quantile(x, "a"), TypeError, "q to be real"),
         (lambda: flow.quantile(x, np.ones((1, 1, 1))), ValueError, "two dimensions"),
@@ -103,3 +104,48 @@ def test_wrong_arguments() -> None:
     ):
         with pytest.raises(error, match=text):
             call()
+
+
+@pytest.mark.parametrize("method", [m for m in METHODS if m != "linear"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8", "bool"])
+def test_methods(dtype: str, method: str, device: flow.Device) -> None:
+    """As in NumPy 2.4; 2.3 rounds places of float32 otherwise."""
+    if dtype == "float32" and np.lib.NumpyVersion(np.__version__) < "2.4.0":
+        pytest.skip("places of float32 are those of NumPy 2.4")
+
+    def numpys(x: np.ndarray, q: Any, axis: int | None = None) -> Any:
+        given: Any = method
+        return np.quantile(x, q, axis=axis, method=given)
+
+    parts: tuple[Any, ...] = (0, 1, 0.3, 0.5, [0.1, 0.5, 0.9], [[0.0, 1.0], [0.25, 0.75]])
+    for seed, shape in enumerate(((1,), (2,), (5,), (8,), (3, 7))):
+        x = numbers(shape, dtype, seed)
+        t = flow.tensor(x, device=device)
+        for q in (*parts, np.linspace(0, 1, 11)):
+            for axis in (None, -1):
+                try:
+                    expected = numpys(x, q, axis)
+                except TypeError:  # of bool, which cannot be subtracted
+                    with pytest.raises(TypeError):
+                        flow.quantile(t, q, axis=axis, method=method)
+                    continue
+                same(flow.quantile(t, q, axis=axis, method=method), expected)
+    if dtype[0] == "f":
+        x[0, 0] = np.nan
+        seen = flow.percentile(flow.tensor(x, device=device), 30, axis=1, method=method)
+        dispatched: Any = np.percentile
+        same(seen, dispatched(x, 30, axis=1, method=method))
+        same(dispatched(t, 30, method=method), dispatched(t.numpy(), 30, method=method))
+
+
+def test_methods_in_programs() -> None:
+    x = flow.tensor([1.0, 5.0, 2.0, 9.0])
+    of_numbers = flow.jit(lambda t: flow.quantile(t, 0.4, method="hazen"))
+    for _ in range(2):
+        assert of_numbers(x).item() == np.quantile(x.numpy(), 0.4, method="hazen")
+    with pytest.raises(TypeError, match=r"\[quantile\] method 'hazen': a recorded program"):
+        flow.jit(lambda t, q: flow.quantile(t, q, method="hazen"))(x, flow.tensor(0.4))
+    with pytest.raises(ValueError, match=r"\[nanquantile\] expected method 'linear' or 'inverted"):
+        flow.nanquantile(x, 0.4, method="hazen")
+    with pytest.raises(ValueError, match=r"\[quantile\] expected method .* got 'other'"):
+        flow.quantile(x, 0.4, method="other")

@@ -13,6 +13,7 @@ from oneflow_lite.ops.elementwise import floor, isnan, maximum, minimum
 from oneflow_lite.ops.manipulation.joining import concat, stack
 from oneflow_lite.ops.masking import store_back
 from oneflow_lite.ops.numpy.statistics.quantiles import (
+    AT_RUN,
     Chosen,
     Parts,
     _quantiles as _plain_quantiles,
@@ -195,7 +196,7 @@ def nanpercentile(
 
 def _nan_quantile(op: str, x: Any, parts: Parts, q: Any, axis: Axis, chosen: Chosen) -> Tensor:
     given, keeps = asarray(x), is_kept(op, chosen.keepdims)
-    parts = checked_parts(op, given, parts, q, chosen)
+    parts = checked_parts(op, given, parts, q, chosen, AT_RUN)
     weights = weights_along(op, given, chosen.weights, axis)
     if has_none(given.shape):
         weak = chosen.method != "linear" or type(q) in (int, float)

@@ -15,6 +15,12 @@ from oneflow_lite.ops.elementwise import ceil, divide, floor, maximum, minimum
 from oneflow_lite.ops.manipulation.joining import stack
 from oneflow_lite.ops.manipulation.shapes import moveaxis
 from oneflow_lite.ops.masking import store
+from oneflow_lite.ops.numpy.statistics.quantile_methods import (
+    METHODS,
+    finds_elements,
+    places_of,
+    share_of,
+)
 from oneflow_lite.ops.numpy.statistics.weighted_quantiles import weighted_quantiles, weights_of
 from oneflow_lite.ops.operands import host_array, is_kept, refused_at_run
 from oneflow_lite.ops.places import (
@@ -29,7 +35,7 @@ from oneflow_lite.ops.places import (
 from oneflow_lite.ops.statistics.reduction import all, mean
 
 Axis = SupportsIndex | Sequence[SupportsIndex] | None
-METHODS = ("linear", "inverted_cdf")
+AT_RUN = ("linear", "inverted_cdf")  # methods for parts or sizes that only a run knows
 Parts = npt.NDArray[Any] | Tensor  # a tensor: in a program that is recorded
 
 
@@ -127,8 +133,8 @@ def quantile(
         Where the result goes, which is cast within a kind, and with weights to any dtype; it is
         returned.
     method : str
-        ``"linear"``, or ``"inverted_cdf"``: the least element that has at least the part at or
-        below it, without interpolation.
+        One of NumPy's: ``"linear"`` between two elements, ``"inverted_cdf"`` for the least element
+        that has at least the part at or below it, and the others of ``quantile_methods.py``.
     weights : Tensor or array, optional
         What each element counts, at least 0, for ``"inverted_cdf"``: of the shape of x, or of its
         extents along the axes, in their order. The call waits for them, and for x.
@@ -226,27 +232,29 @@ def joined(
         made = results[0] if parts.ndim == 0 else stack(results)
         made = _C.reshape(made, (*parts.shape, *rest), None)
     else:
-        is_linear = chosen.method == "linear"
-        dtype = result_type(lanes.dtype, parts.dtype) if is_linear else lanes.dtype
+        is_element = finds_elements(chosen.method)
+        dtype = lanes.dtype if is_element else result_type(lanes.dtype, parts.dtype)
         made = empty((*parts.shape, *rest), dtype, device=lanes.device)
     if chosen.out is None:
         return made
     return _stored(op, chosen.out, made, casting if chosen.weights is None else "unsafe")
 
 
-def checked_parts(op: str, x: Tensor, parts: Parts, q: Any, chosen: Chosen) -> Parts:
+def checked_parts(
+    op: str, x: Tensor, parts: Parts, q: Any, chosen: Chosen, methods: Sequence[str] = METHODS
+) -> Parts:
     """Return the parts, or raise what is wrong with the arguments of a quantile.
 
     ``q`` is what was given as parts. Those of a recorded program are checked when it runs.
     """
     method = chosen.method
-    if not isinstance(method, str) or method not in METHODS:
+    if not isinstance(method, str) or method not in methods:
         raise ValueError(
-            f"[{op}] expected method {' or '.join(map(repr, METHODS))}, got {method!r}"
+            f"[{op}] expected method {' or '.join(map(repr, methods))}, got {method!r}"
         )
-    if chosen.weights is not None and method == "linear":
+    if chosen.weights is not None and method != "inverted_cdf":
         raise ValueError(f"[{op}] weights: only for the method 'inverted_cdf', got {method!r}")
-    refused = ("bool", "complex floating") if method == "linear" else ("complex floating",)
+    refused = ("complex floating",) if finds_elements(method) else ("bool", "complex floating")
     if isdtype(x.dtype, refused):
         raise TypeError(f"[{op}] expected real numbers, got {x.dtype}")
     if parts.ndim > 2:
@@ -264,14 +272,17 @@ def checked_parts(op: str, x: Tensor, parts: Parts, q: Any, chosen: Chosen) -> P
 def _quantiles(op: str, lanes: Tensor, parts: Parts, weak: bool, method: str) -> Iterator[Tensor]:
     """The quantile of each part, as NumPy rounds it: from the nearer of its two neighbours."""
     if isinstance(parts, Tensor) or is_unknown(lanes.shape[-1]):
+        if method not in AT_RUN:
+            raise TypeError(
+                f"[{op}] method {method!r}: a recorded program has to know q and how many elements "
+                f"there are; of these, it may learn them later: {', '.join(AT_RUN)}"
+            )
         at_run = _quantiles_at_run if method == "linear" else _inverted_at_run
         yield from at_run(op, lanes, asarray(parts, device=lanes.device), weak)
         return
     last = lanes.shape[-1] - 1
-    places = (
-        last * parts if method == "linear" else _inverted(lanes.shape[-1] * parts, lanes.shape[-1])
-    )
-    is_whole = places.dtype.kind in "iu"
+    places = places_of(method, lanes.shape[-1], parts)
+    is_whole = finds_elements(method) or (method == "linear" and places.dtype.kind in "iu")
     neighbours = [_neighbours(place, last, is_whole) for place in places.reshape(-1)]
     lanes = _in_places(op, lanes, [place for pair in neighbours for place in pair], by_rows=True)
     for place, (low, high) in zip(places.reshape(-1), neighbours, strict=True):
@@ -279,19 +290,13 @@ def _quantiles(op: str, lanes: Tensor, parts: Parts, weak: bool, method: str) ->
         if is_whole:
             yield nan_if_any(below, lanes)
             continue
-        weight = place - np.asarray(np.floor(place) if low < high else -1, places.dtype)[()]
+        before = np.floor(place) if low < high else 0 if place < 0 else -1
+        weight = share_of(method, place, place - np.asarray(before, places.dtype)[()])
         share: Any = float(weight) if weak else weight
         difference = above - below
         near_above = share >= 0.5
         one = above - difference * (1 - share) if near_above else below + difference * share
         yield nan_if_any(one, lanes)
-
-
-def _inverted(counts: npt.NDArray[Any], n: int) -> npt.NDArray[Any]:
-    """The place of the element up to which there are so many, as NumPy counts them."""
-    places = np.ceil(np.asarray(counts) - 1).astype(np.intp)
-    clipped: npt.NDArray[Any] = np.clip(places, 0, n - 1)
-    return clipped
 
 
 def _inverted_at_run(op: str, lanes: Tensor, parts: Tensor, weak: bool) -> Iterator[Tensor]:
@@ -318,6 +323,8 @@ def _neighbours(place: Any, last: int, is_whole: bool) -> tuple[int, int]:
     """The two elements that a place is between."""
     if is_whole:
         return int(place), int(place)
+    if place < 0:
+        return 0, 0
     return (int(place), int(place) + 1) if place < last else (last, last)  # NaN is at the end
 
 
