@@ -244,4 +244,7 @@ def judge_products(u: flow.Tensor, v: flow.Tensor) -> None:
         assert got.numpy().tobytes() == expected.numpy().tobytes(), (function, u.strides, v.strides)
     norm, plain = flow.linalg.vector_norm, flow.linalg.vector_norm.__wrapped__
     for axis in (None, 0, -1):
-        assert norm(u, axis=axis).numpy().tobytes() == plain(u, axis=axis).numpy().tobytes()
+        got, expected = norm(u, axis=axis).numpy(), plain(u, axis=axis).numpy()
+        # Which sign a NaN has that two NaNs make, compilers and fused groups decide.
+        assert np.isnan(got) == np.isnan(expected)
+        assert np.isnan(got) or got.tobytes() == expected.tobytes()
