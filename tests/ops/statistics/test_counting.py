@@ -5,6 +5,7 @@ import pytest
 
 import oneflow_lite as flow
 from tests.support.oracle import same
+from tests.support.rounding import has_own_kernels
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "uint64", "int64"])
@@ -106,11 +107,26 @@ def test_histogram_of_special_values(device: flow.Device) -> None:
 WEIGHTS = ["float64", "float32", "float16", "int8", "uint64", "int64", "complex64", "complex128"]
 
 
+def alike(expected: np.ndarray, seen: flow.Tensor, narrowest: str) -> None:
+    """The bits; where a device adds by kernels of its own, numbers as near as another order comes.
+
+    Edges of narrow floats may then be off by a rounding, too.
+    """
+    if not has_own_kernels(seen.device) or expected.dtype.kind not in "fc":
+        return same(expected, seen)
+    assert (seen.dtype, seen.shape) == (expected.dtype, expected.shape)
+    array, largest = seen.numpy(), np.abs(expected[np.isfinite(expected)]).max(initial=0)
+    tolerance = {"float16": 5e-2, "float32": 1e-4, "complex64": 1e-4}.get(narrowest, 1e-9)
+    np.testing.assert_allclose(array, expected, tolerance, tolerance * largest)
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
 @pytest.mark.parametrize("weight", [*WEIGHTS, "bool"])
 @pytest.mark.filterwarnings("ignore")
 def test_weighted_histogram(dtype: str, weight: str, device: flow.Device) -> None:
     rng = np.random.default_rng(7)
+    narrow = (each for each in ("float16", "float32", "complex64") if each in (dtype, weight))
+    narrowest = next(narrow, "float64")
     for shape in ((), (0,), (30,), (4, 5)):
         x = rng.permutation(np.arange(np.prod(shape, dtype=int)) * 1.5 - 9).reshape(shape)
         x, w = x.astype(dtype), np.asarray(rng.normal(size=shape) * 5).astype(weight)
@@ -128,7 +144,7 @@ def test_weighted_histogram(dtype: str, weight: str, device: flow.Device) -> Non
                     flow.histogram(t.T, bins, *how, w.T),
                 ):
                     for one, other in zip(wanted, seen, strict=True):
-                        same(one, other)
+                        alike(one, other, narrowest)
 
 
 def test_weighted_histogram_of_truths(device: flow.Device) -> None:
@@ -150,7 +166,7 @@ def test_weights_are_summed_in_blocks(weight: str, device: flow.Device) -> None:
     for bins, limits in ((9, (-2, 2.5)), (4, None), ([-2.5, -1, 0, 0.1, 2], None)):
         wanted = np.histogram(x, bins, limits, weights=w)
         for one, other in zip(wanted, np.histogram(t, bins, limits, weights=v), strict=True):
-            same(one, other)
+            alike(one, other, weight)
 
 
 def test_weighted_histograms_in_programs() -> None:
