@@ -263,7 +263,7 @@ def signature(name: str, value: Any, bound: int = 0) -> str:
         return name
     given = inspect.signature(value)
     bare = [p.replace(annotation=inspect.Parameter.empty) for p in given.parameters.values()]
-    if isinstance(value, flow.Op):  # the rest is said once, above the table
+    if isinstance(value, flow.Op):  # the table's text names the others
         bare = [p for p in bare if p.kind is not p.KEYWORD_ONLY]
     text = str(given.replace(parameters=bare[bound:], return_annotation=inspect.Signature.empty))
     return name + text.replace("<class 'numpy.int64'>", "int64")

@@ -16,6 +16,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Device, Tensor
 from oneflow_lite.dtypes import DType, canonical, reduced_in, resolve_loop
 from oneflow_lite.ops.creation.data import asarray, empty
+from oneflow_lite.ops.manipulation.shapes import normalize_axes
 from oneflow_lite.ops.masking import store
 from oneflow_lite.ops.operands import host_array
 
@@ -80,7 +81,7 @@ def reduceat(
     out = outs[0] if outs else None
     if x.ndim == 0 or indices.ndim != 1:
         raise ValueError(f"[{name}] expected dimensions to reduce, and indices of one dimension")
-    along = axis_of(name, axis, x)
+    (along,) = normalize_axes(operator.index(axis), x.ndim, name)
     if dtype is None:
         dtype = reduced_in(ufunc, x.dtype, None if out is None else out.dtype)
     shape = (*x.shape[:along], *indices.shape, *x.shape[along + 1 :])
@@ -90,14 +91,6 @@ def reduceat(
 
     made = on_host(name, reduce, (x, indices), shape, canonical(dtype, name))
     return store(name, out, made, "unsafe")
-
-
-def axis_of(name: str, axis: Any, x: Tensor) -> int:
-    """Return an axis of x as a number from 0; AxisError where there is no such axis."""
-    along = operator.index(axis)
-    if not -x.ndim <= along < x.ndim:
-        raise np.exceptions.AxisError(along, x.ndim, f"[{name}]")
-    return along % x.ndim
 
 
 def on_host(

@@ -7,6 +7,7 @@ back.
 
 import functools
 import inspect
+import operator
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,8 +19,9 @@ from oneflow_lite._C import Op, Tensor
 from oneflow_lite.device import default_device
 from oneflow_lite.dtypes import canonical, reduced_in, resolve_loop, result_type
 from oneflow_lite.flags import flags
-from oneflow_lite.interop.host_ufuncs import axis_of, on_host, reduceat, write_at
+from oneflow_lite.interop.host_ufuncs import on_host, reduceat, write_at
 from oneflow_lite.ops.creation.data import asarray, full
+from oneflow_lite.ops.manipulation.shapes import normalize_axes
 from oneflow_lite.ops.masking import required_target, selected, store
 from oneflow_lite.ops.operands import host_array, is_number_along
 from oneflow_lite.ops.statistics.reducing import mask_of
@@ -170,7 +172,10 @@ def _call(
     function = _function_of(ufunc)
     if ufunc.signature is not None:  # of matrices and vectors, which functions check themselves
         named = others | {"dtype": dtype, "casting": casting, "out": outs[0] if outs else None}
-        return _of_vectors(ufunc, function, inputs, named, where, signature, sig)
+        if where is not True or signature is not None or sig is not None:
+            name = f"numpy.{ufunc.__name__}"
+            raise TypeError(f"[{name}] where, signature: not there for tensors")
+        return _of_vectors(ufunc, function, inputs, named)
     if others:
         raise TypeError(f"[numpy.{ufunc.__name__}] {', '.join(others)}: not there for tensors")
     loop = signature if sig is None else sig
@@ -196,16 +201,13 @@ def _call(
 
 
 def _of_vectors(
-    ufunc: np.ufunc, function: Function, inputs: Sequence[Any], named: Any, *without: Any
+    ufunc: np.ufunc, function: Function, inputs: Sequence[Any], named: dict[str, Any]
 ) -> Any:
-    name = f"numpy.{ufunc.__name__}"
-    where, signature, sig = without
-    if where is not True or signature is not None or sig is not None:
-        raise TypeError(f"[{name}] where, signature: not there for tensors")
     known = _names_of(function)
     given = {key: x for key, x in named.items() if key in known or key not in ("dtype", "casting")}
     if unknown := given.keys() - known:
-        raise TypeError(f"[{name}] {', '.join(sorted(unknown))}: not there for tensors")
+        listed = ", ".join(sorted(unknown))
+        raise TypeError(f"[numpy.{ufunc.__name__}] {listed}: not there for tensors")
     return function(*inputs, **given)
 
 
@@ -401,7 +403,7 @@ def accumulate(
     if dtype is not None:
         dtype = canonical(dtype, name)
     if x.ndim and row.properties.checks_exponent and dtype.kind in "iu":
-        along = axis_of(name, axis, x)
+        along = normalize_axes(operator.index(axis), x.ndim, name)[0]
 
         def powers(given: Any, target: Any) -> None:
             ufunc.accumulate(given, along, target.dtype, target)

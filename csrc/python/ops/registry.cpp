@@ -194,7 +194,7 @@ PyObject* target_of(const OpObject& op, PyObject* value) {
   return value == Py_None ? nullptr : value;
 }
 
-/// What a call names beside its operands.
+/// The keywords of a call.
 struct Named {
   PyObject* out = nullptr;
   bool more = false;  // something else that NumPy's ufuncs take

@@ -74,18 +74,16 @@ def mask_of(op: str, where: Any, x: Tensor) -> Tensor:
 
 def divided(total: Tensor, count: Any) -> Tensor:
     """``total / count`` rounded as NumPy does it: the count is an int64 or float64, not weak."""
-    result: Tensor
     if isinstance(count, Tensor):
-        result = total / _C.reshape(count, total.shape, None)
-        return result
-    if total.dtype == complex64:
+        count = _C.reshape(count, total.shape, None)
+    elif total.dtype == complex64:
         total = _C.astype(total, complex128, True)
     elif total.dtype not in (float32, float64, complex128) or (
         total.dtype == float32 and not _is_exact(count)
     ):
         total = _C.astype(total, float64, True)
-    result = total / count
-    return result
+    quotient: Tensor = total / count
+    return quotient
 
 
 def _is_exact(count: float) -> bool:

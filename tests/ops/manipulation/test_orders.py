@@ -20,7 +20,7 @@ def arrays() -> list[np.ndarray]:
 
 
 def pair(x: np.ndarray, device: flow.Device) -> tuple[np.ndarray, flow.Tensor]:
-    """Both with these values, and axes that lie in memory in the order of those of x."""
+    """An array and a tensor with the values of x, and its order of axes in memory."""
     order = sorted(range(x.ndim), key=lambda axis: -abs(x.strides[axis]))
     back = np.argsort(order).tolist()
     packed = np.array(x.transpose(order), order="C")

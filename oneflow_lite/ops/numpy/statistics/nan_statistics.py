@@ -16,8 +16,6 @@ from oneflow_lite.ops.numpy.statistics.quantiles import (
     AT_RUN,
     Chosen,
     Parts,
-    _quantiles as _plain_quantiles,
-    _stored,
     checked_parts,
     inverted_place,
     joined,
@@ -25,6 +23,8 @@ from oneflow_lite.ops.numpy.statistics.quantiles import (
     median,
     parts_of,
     percents_of,
+    plain_quantiles,
+    stored_in,
     weights_along,
 )
 from oneflow_lite.ops.numpy.statistics.weighted_quantiles import weighted_quantiles
@@ -133,7 +133,7 @@ def nanmedian(
         made = nanmean(given, axis, keepdims=keeps)
     else:
         made = _nan_median(given, axis, keeps)
-    return made if out is None else _stored("nanmedian", out, made, "unsafe")
+    return made if out is None else stored_in("nanmedian", out, made, "unsafe")
 
 
 def _nan_median(x: Tensor, axis: Axis, keeps: bool) -> Tensor:
@@ -201,7 +201,7 @@ def _nan_quantile(op: str, x: Any, parts: Parts, q: Any, axis: Axis, chosen: Cho
     if has_none(given.shape):
         weak = chosen.method != "linear" or type(q) in (int, float)
         made = _of_nothing(op, given, parts, weak, axis, keeps)
-        return made if chosen.out is None else _stored(op, chosen.out, made, "unsafe")
+        return made if chosen.out is None else stored_in(op, chosen.out, made, "unsafe")
     lanes, shape = lanes_of(given, axis, op)
     rest = tuple(shape) if keeps else lanes.shape[:-1]
     weak = type(q) in (int, float)
@@ -211,7 +211,7 @@ def _nan_quantile(op: str, x: Any, parts: Parts, q: Any, axis: Axis, chosen: Cho
     elif isdtype(given.dtype, "real floating"):
         results = _quantiles(op, lanes, parts, weak, chosen.method)
     else:
-        results = list(_plain_quantiles(op, lanes, parts, weak, chosen.method))
+        results = list(plain_quantiles(op, lanes, parts, weak, chosen.method))
     return joined(op, results, lanes, parts, rest, chosen, "unsafe")
 
 

@@ -88,10 +88,10 @@ def median(
         middle = lanes[..., first:last]
         result = nan_if_any(mean(middle, axis=-1), lanes)
     result = _C.reshape(result, shape, None) if keeps else result
-    return result if out is None else _stored("median", out, result, "unsafe")
+    return result if out is None else stored_in("median", out, result, "unsafe")
 
 
-def _stored(op: str, out: Any, result: Tensor, casting: str) -> Tensor:
+def stored_in(op: str, out: Any, result: Tensor, casting: str) -> Tensor:
     target: Tensor = store(op, out, result, casting)
     return target
 
@@ -207,7 +207,7 @@ def quantile_of(op: str, x: Any, parts: Parts, q: Any, axis: Axis, chosen: Chose
         results = weighted_quantiles(op, lanes, weights, parts)
     else:
         weak = type(q) in (int, float)
-        results = list(_quantiles(op, lanes, parts, weak, chosen.method))
+        results = list(plain_quantiles(op, lanes, parts, weak, chosen.method))
     return joined(op, results, lanes, parts, rest, chosen)
 
 
@@ -237,7 +237,7 @@ def joined(
         made = empty((*parts.shape, *rest), dtype, device=lanes.device)
     if chosen.out is None:
         return made
-    return _stored(op, chosen.out, made, casting if chosen.weights is None else "unsafe")
+    return stored_in(op, chosen.out, made, casting if chosen.weights is None else "unsafe")
 
 
 def checked_parts(
@@ -269,7 +269,9 @@ def checked_parts(
     return parts
 
 
-def _quantiles(op: str, lanes: Tensor, parts: Parts, weak: bool, method: str) -> Iterator[Tensor]:
+def plain_quantiles(
+    op: str, lanes: Tensor, parts: Parts, weak: bool, method: str
+) -> Iterator[Tensor]:
     """The quantile of each part, as NumPy rounds it: from the nearer of its two neighbours."""
     if isinstance(parts, Tensor) or is_unknown(lanes.shape[-1]):
         if method not in AT_RUN:
