@@ -30,7 +30,7 @@ NAMES = (
 )
 
 
-@pytest.mark.parametrize(("ranks", "shares_memory"), [(2, "1"), (3, "0"), (4, "1")])
+@pytest.mark.parametrize(("ranks", "shares_memory"), [(3, "0"), (4, "1")])
 def test_what_threads_do(ranks: int, shares_memory: str, start: Start) -> None:
     """The tests of threads as ranks, in each process of a world of so many."""
     done = start(

@@ -1,5 +1,6 @@
 """The oracle: what a program may do, in NumPy and in oneflow_lite, and when two looks are equal."""
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -39,6 +40,11 @@ _FUNCTIONS = {
 
 def values(shape: Sequence[int], dtype: str, seed: int) -> np.ndarray:
     """Numbers of any size, the special ones among them."""
+    return _values(tuple(shape), dtype, seed).copy()
+
+
+@functools.lru_cache(maxsize=256)
+def _values(shape: tuple[int, ...], dtype: str, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     kind = np.dtype(dtype).kind
     if kind == "b":
@@ -51,7 +57,7 @@ def values(shape: Sequence[int], dtype: str, seed: int) -> np.ndarray:
     if kind == "c":
         part = "float32" if dtype == "complex64" else "float64"
         pair = np.empty(shape, dtype)
-        pair.real, pair.imag = values(shape, part, seed), values(shape, part, seed + 1)
+        pair.real, pair.imag = _values(shape, part, seed), _values(shape, part, seed + 1)
         return pair
     limits = np.finfo(dtype)
     special = np.array(
