@@ -75,7 +75,7 @@ class Tensor:
     def astype(
         self, dtype: Any, *, copy: bool = True, device: str | Device | None = None
     ) -> Tensor: ...
-    def copy(self) -> Tensor: ...
+    def copy(self, order: Literal["C", "K", "A"] = "C") -> Tensor: ...
     def conj(self) -> Tensor: ...
     def conjugate(self) -> Tensor: ...
     def fill(self, value: Any) -> None: ...
@@ -95,54 +95,50 @@ class Tensor:
         self,
         axis: _Axis = None,
         dtype: Any = None,
+        out: Any = None,
         keepdims: bool = False,
-        *,
         initial: Any = None,
         where: Any = True,
-        out: Any = None,
     ) -> Tensor: ...
     def prod(
         self,
         axis: _Axis = None,
         dtype: Any = None,
+        out: Any = None,
         keepdims: bool = False,
-        *,
         initial: Any = None,
         where: Any = True,
-        out: Any = None,
     ) -> Tensor: ...
     def max(
         self,
         axis: _Axis = None,
+        out: Any = None,
         keepdims: bool = False,
-        *,
         initial: Any = None,
         where: Any = True,
-        out: Any = None,
     ) -> Tensor: ...
     def min(
         self,
         axis: _Axis = None,
+        out: Any = None,
         keepdims: bool = False,
-        *,
         initial: Any = None,
         where: Any = True,
-        out: Any = None,
     ) -> Tensor: ...
     def any(
-        self, axis: _Axis = None, keepdims: bool = False, *, where: Any = True, out: Any = None
+        self, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True
     ) -> Tensor: ...
     def all(
-        self, axis: _Axis = None, keepdims: bool = False, *, where: Any = True, out: Any = None
+        self, axis: _Axis = None, out: Any = None, keepdims: bool = False, *, where: Any = True
     ) -> Tensor: ...
     def mean(
         self,
         axis: _Axis = None,
         dtype: Any = None,
+        out: Any = None,
         keepdims: bool = False,
         *,
         where: Any = True,
-        out: Any = None,
     ) -> Tensor: ...
     def var(
         self,
@@ -168,7 +164,7 @@ class Tensor:
         where: Any = True,
         mean: Any = None,
     ) -> Tensor: ...
-    def ptp(self, axis: _Axis = None, keepdims: bool = False, *, out: Any = None) -> Tensor: ...
+    def ptp(self, axis: _Axis = None, out: Any = None, keepdims: bool = False) -> Tensor: ...
     def cumsum(
         self, axis: SupportsIndex | None = None, dtype: Any = None, out: Any = None
     ) -> Tensor: ...
@@ -1112,16 +1108,16 @@ class GlobalTensor:
     def ravel(self, order: str = "C") -> GlobalTensor: ...
     def clip(self, min: Any = None, max: Any = None) -> GlobalTensor: ...
     def sum(
-        self, axis: _Axis = None, dtype: Any = None, keepdims: bool = False
+        self, axis: _Axis = None, dtype: Any = None, *, keepdims: bool = False
     ) -> GlobalTensor: ...
     def prod(
-        self, axis: _Axis = None, dtype: Any = None, keepdims: bool = False
+        self, axis: _Axis = None, dtype: Any = None, *, keepdims: bool = False
     ) -> GlobalTensor: ...
-    def max(self, axis: _Axis = None, keepdims: bool = False) -> GlobalTensor: ...
-    def min(self, axis: _Axis = None, keepdims: bool = False) -> GlobalTensor: ...
-    def any(self, axis: _Axis = None, keepdims: bool = False) -> GlobalTensor: ...
-    def all(self, axis: _Axis = None, keepdims: bool = False) -> GlobalTensor: ...
-    def mean(self, axis: _Axis = None, keepdims: bool = False) -> GlobalTensor: ...
+    def max(self, axis: _Axis = None, *, keepdims: bool = False) -> GlobalTensor: ...
+    def min(self, axis: _Axis = None, *, keepdims: bool = False) -> GlobalTensor: ...
+    def any(self, axis: _Axis = None, *, keepdims: bool = False) -> GlobalTensor: ...
+    def all(self, axis: _Axis = None, *, keepdims: bool = False) -> GlobalTensor: ...
+    def mean(self, axis: _Axis = None, *, keepdims: bool = False) -> GlobalTensor: ...
     def var(
         self,
         axis: _Axis = None,

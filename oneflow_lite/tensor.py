@@ -18,6 +18,7 @@ from oneflow_lite.ops import data_types, elementwise, indexing, linear_algebra, 
 from oneflow_lite.ops.creation.data import tensor
 from oneflow_lite.ops.manipulation import shapes, tiling
 from oneflow_lite.ops.numpy import selection, sorting as partial_sorting
+from oneflow_lite.ops.operands import copied, order_of
 from oneflow_lite.ops.statistics import reduction, scan
 
 __all__ = ["Tensor", "tensor"]
@@ -111,9 +112,9 @@ def transpose(self: Tensor, *axes: Any) -> Tensor:
 
 
 @_method
-@_C.native(_C.paths.copy_method)
-def copy(self: Tensor) -> Tensor:
-    """Return a contiguous copy on the same device.
+@_C.native(_C.paths.copy_method, "order")
+def copy(self: Tensor, order: str = "C") -> Tensor:
+    """Return a copy on the same device, row-major unless ``order`` says as for ``flow.copy``.
 
     Examples
     --------
@@ -123,6 +124,7 @@ def copy(self: Tensor) -> Tensor:
     >>> x.tolist()
     [0.0, 0.0]
     """
+    return copied(self, order_of("copy", order, "CKA"))
 
 
 # --- devices

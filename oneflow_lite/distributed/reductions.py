@@ -129,7 +129,7 @@ def _keeps(own: np.dtype[Any], dtype: Any = None) -> bool:
 
 @rule("sum")
 def sum(
-    x: GlobalTensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False
+    x: GlobalTensor, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False
 ) -> GlobalTensor:
     """Return the sum over axes: NumPy's order within a rank, a balanced tree across.
 
@@ -153,38 +153,38 @@ def sum(
 
 @rule("prod")
 def prod(
-    x: GlobalTensor, axis: Axis = None, dtype: Any = None, keepdims: bool = False
+    x: GlobalTensor, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False
 ) -> GlobalTensor:
     """Return the product over axes; see ``sum``."""
     return _reduce("prod", "prod", x, axis, keepdims, dtype=dtype)
 
 
 @rule("max", "amax")
-def max(x: GlobalTensor, axis: Axis = None, keepdims: bool = False) -> GlobalTensor:
+def max(x: GlobalTensor, axis: Axis = None, *, keepdims: bool = False) -> GlobalTensor:
     """Return the largest elements over axes, NaN where there is one; see ``sum``."""
     return _reduce("max", "max", x, axis, keepdims)
 
 
 @rule("min", "amin")
-def min(x: GlobalTensor, axis: Axis = None, keepdims: bool = False) -> GlobalTensor:
+def min(x: GlobalTensor, axis: Axis = None, *, keepdims: bool = False) -> GlobalTensor:
     """Return the smallest elements over axes, NaN where there is one; see ``sum``."""
     return _reduce("min", "min", x, axis, keepdims)
 
 
 @rule("any")
-def any(x: GlobalTensor, axis: Axis = None, keepdims: bool = False) -> GlobalTensor:
+def any(x: GlobalTensor, axis: Axis = None, *, keepdims: bool = False) -> GlobalTensor:
     """Return whether any elements over axes are true; see ``sum``."""
     return _reduce("any", "any", x, axis, keepdims)
 
 
 @rule("all")
-def all(x: GlobalTensor, axis: Axis = None, keepdims: bool = False) -> GlobalTensor:
+def all(x: GlobalTensor, axis: Axis = None, *, keepdims: bool = False) -> GlobalTensor:
     """Return whether all elements over axes are true; see ``sum``."""
     return _reduce("all", "all", x, axis, keepdims)
 
 
 @rule("mean")
-def mean(x: GlobalTensor, axis: Axis = None, keepdims: bool = False) -> GlobalTensor:
+def mean(x: GlobalTensor, axis: Axis = None, *, keepdims: bool = False) -> GlobalTensor:
     """Return the mean over axes: the sum over the number of elements; see ``sum``.
 
     float16 and bfloat16 are added in float32, integers in float64, as NumPy does.

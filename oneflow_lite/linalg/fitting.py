@@ -91,6 +91,7 @@ def polyfit(
     >>> fit.round(6).numpy()
     array([2., 1.])
     """
+    deg = int(deg)  # of any number, as in NumPy
     places, samples, weight = _checked(x, y, deg, w)
     part = len(places) * finfo(places.dtype).eps if rcond is None else rcond
     left = vander(places, deg + 1)

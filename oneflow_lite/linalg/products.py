@@ -70,7 +70,7 @@ def multi_dot(arrays: Sequence[Any], /, *, out: Any = None) -> Tensor:
     given = on_one_device(*arrays)
     if len(given) < 2:
         raise ValueError(f"[multi_dot] expected at least two arrays, got {len(given)}")
-    if out is not None and len(given) == 2:
+    if len(given) == 2:
         return whole.dot(given[0], given[1], out)
     first, last = given[0].ndim == 1, given[-1].ndim == 1
     if first:
@@ -97,8 +97,8 @@ def _product_of_three(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
     """``_chain`` of three matrices: the first two are multiplied first, or the last two."""
     (rows, inner), (other, columns) = a.shape, c.shape
     if rows * other * (inner + columns) < inner * columns * (other + rows):
-        return _C.matmul(_C.matmul(a, b), c)
-    return _C.matmul(a, _C.matmul(b, c))
+        return whole.dot(whole.dot(a, b), c)
+    return whole.dot(a, whole.dot(b, c))
 
 
 def _best_splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
@@ -122,7 +122,7 @@ def _chain(given: Sequence[Tensor], split: dict[tuple[int, int], int], i: int, j
     if i == j:
         return given[i]
     k = split[i, j]
-    return _C.matmul(_chain(given, split, i, k), _chain(given, split, k + 1, j))
+    return whole.dot(_chain(given, split, i, k), _chain(given, split, k + 1, j))
 
 
 if not TYPE_CHECKING:

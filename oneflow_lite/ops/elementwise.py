@@ -15,9 +15,9 @@ from numpy._core.umath import clip as _clip_ufunc  # type: ignore[attr-defined]
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import bool as bool_dtype, isdtype
+from oneflow_lite.dtypes import SUPPORTED, bool as bool_dtype, isdtype
 from oneflow_lite.ops.creation.data import asarray
-from oneflow_lite.ops.masking import store
+from oneflow_lite.ops.masking import required_target, store
 from oneflow_lite.ops.table import Cuda, Extremum, Linear, exported, op
 
 _BITS = ([True, False], [True, True])
@@ -291,28 +291,38 @@ def round(x: Any, /, decimals: SupportsIndex = 0, out: Any = None) -> Tensor:
     >>> flow.round(flow.tensor([3.14159]), 2).item()
     3.14
     """
-    if out is not None and not isinstance(out, Tensor):
-        nearest: Tensor = store("round", out, round(x, decimals))
-        return nearest
     given, digits = asarray(x), operator.index(decimals)
     if isdtype(given.dtype, "integral") and digits >= 0:
         rounded = _like_it(given) if out is None else given
     elif digits == 0:
-        return rint(given, out=out)
-    elif given.dtype == bool_dtype:
+        rounded = rint(given)
+    elif given.dtype == bool_dtype and out is None:
         raise TypeError(f"[round] bool has no decimals, got {digits}")
     elif isdtype(given.dtype, "complex floating"):
         rounded = _like_it(given)
         for part in (rounded.real, rounded.imag):
             round(part, digits, out=part)
     else:
-        if not -(2**31) <= digits < 2**31:
-            raise OverflowError(f"[round] decimals: expected an integer of 32 bits, got {digits}")
-        power = builtins.abs(digits)
-        scale = 10.0**power if power <= 308 else math.inf  # the result is then NaN, as NumPy's
-        up, down = (multiply, divide) if digits > 0 else (divide, multiply)
-        rounded = _C.astype(down(rint(up(given, scale)), scale), given.dtype, False)
-    return rounded if out is None else positive(rounded, out=out)
+        rounded = _scaled_and_rounded(given, digits, out)
+    if out is None:
+        return rounded
+    nearest: Tensor = store("round", out, rounded, widens=True)
+    return nearest
+
+
+def _scaled_and_rounded(x: Tensor, digits: int, out: Any) -> Tensor:
+    """Real numbers with so many decimals; the steps are rounded to the dtype of ``out``, if any."""
+    if not -(2**31) <= digits < 2**31:
+        raise OverflowError(f"[round] decimals: expected an integer of 32 bits, got {digits}")
+    power = builtins.abs(digits)
+    scale = 10.0**power if power <= 308 else math.inf  # the result is then NaN, as NumPy's
+    up, down = (multiply, divide) if digits > 0 else (divide, multiply)
+    scaled, wanted = up(x, scale), x.dtype
+    if out is not None and (target := required_target("round", out).dtype) in SUPPORTED:
+        wanted = target
+        _C.require_castable("round", scaled.dtype, wanted, "same_kind")
+        scaled = _C.astype(scaled, wanted, False)
+    return _C.astype(down(rint(scaled), scale), wanted, False)
 
 
 def real(x: Any, /) -> Tensor:

@@ -18,6 +18,7 @@ from oneflow_lite.ops.manipulation.joining import stack
 from oneflow_lite.ops.manipulation.shapes import moveaxis
 from oneflow_lite.ops.masking import required_target, store
 from oneflow_lite.ops.operands import on_one_device
+from oneflow_lite.ops.scalar_products import scalar_product
 from oneflow_lite.ops.statistics.reduction import sum as sum_of
 from oneflow_lite.ops.table import Pattern, Properties, exported
 
@@ -165,7 +166,17 @@ def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Axes, Axes] = 2) -> Tensor:
            [3., 3., 3., 3.]])
     """
     a, b = on_one_device(x1, x2)
-    left, right = _paired_axes(a, b, axes)
+    return _contracted(a, b, *_paired_axes(a, b, axes), _dot)
+
+
+def _contracted(
+    a: Tensor,
+    b: Tensor,
+    left: list[int],
+    right: list[int],
+    product: Callable[[Tensor, Tensor], Tensor],
+) -> Tensor:
+    """The sums over these axes, as a product of matrices."""
     # In the order in which the larger operand lies, so that it need not be copied.
     larger, axes_of = (a, left) if a.size >= b.size else (b, right)
     steps = [_C.raw_strides(larger)[d] for d in axes_of]
@@ -179,7 +190,23 @@ def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Axes, Axes] = 2) -> Tensor:
     columns = math.prod([b.shape[d] for d in kept_b])
     first = _C.reshape(_C.permute(a, [*kept_a, *left]), (rows, inner), None)
     second = _C.reshape(_C.permute(b, [*right, *kept_b]), (inner, columns), None)
-    return _C.reshape(_C.matmul(first, second), shape, None)
+    return _C.reshape(product(first, second), shape, None)
+
+
+def _dot(x: Tensor, y: Tensor) -> Tensor:
+    """``dot`` of tensors of at most two dimensions."""
+    if (scaled := scalar_product(x, y)) is not None:
+        return scaled
+    return _C.matmul(x, y) if x.ndim and y.ndim else x * y
+
+
+def _summed(x: Tensor, y: Tensor, matrix: Tensor, axis: int) -> Tensor:
+    """The sums of products over the last axis of x and one of y; ``matrix`` is y as a factor."""
+    if x.ndim <= 2 and y.ndim <= 2:
+        return _dot(x, matrix)
+    if x.ndim == 0 or y.ndim == 0:
+        return x * y
+    return _contracted(x, y, *_paired_axes(x, y, (-1, axis)), _C.matmul)
 
 
 @_C.native(_C.paths.dot, "out")
@@ -215,11 +242,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Tensor:
         rule = "same_kind" if scales else "no"
         stored: Tensor = store("dot", out, dot(x, y), rule, widens=scales)
         return stored
-    if scales:
-        return x * y
-    if x.ndim <= 2 and y.ndim <= 2:
-        return _C.matmul(x, y)
-    return tensordot(x, y, axes=(-1, -2 if y.ndim > 1 else -1))
+    return _summed(x, y, y, -2 if y.ndim > 1 else -1)
 
 
 @_C.native(_C.paths.inner)
@@ -232,7 +255,7 @@ def inner(a: Any, b: Any, /) -> Tensor:
     array([21, 43])
     """
     x, y = on_one_device(a, b)
-    return x * y if x.ndim == 0 or y.ndim == 0 else tensordot(x, y, axes=(-1, -1))
+    return _summed(x, y, y.T if x.ndim and y.ndim == 2 else y, -1)
 
 
 @_C.native(_C.paths.vdot)

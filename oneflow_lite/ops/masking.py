@@ -39,7 +39,9 @@ def mask_like(where: Any, x: Tensor) -> Tensor:
 def required_target(op: str, target: Any) -> Any:
     """Return a target of ``out=`` that is not None; TypeError for what nothing can be put into."""
     if not isinstance(target, (Tensor, np.ndarray)):
-        raise TypeError(f"[{op}] expected out to be a tensor or array, got {type(target).__name__}")
+        hint = "; keepdims comes behind it" if isinstance(target, bool) else ""
+        kind = type(target).__name__
+        raise TypeError(f"[{op}] expected out to be a tensor or array, got {kind}{hint}")
     return target
 
 

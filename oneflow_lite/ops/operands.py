@@ -37,12 +37,10 @@ def is_kept(op: str, keepdims: Any) -> bool:
     Raises
     ------
     TypeError
-        It is no truth or integer; an array is an output, which NumPy has at this place.
+        It is no truth or integer.
     """
     if isinstance(keepdims, (bool, int, np.bool_, np.integer)):
         return bool(keepdims)
-    if isinstance(keepdims, (Tensor, np.ndarray)):
-        raise TypeError(f"[{op}] keepdims: expected bool, got an array; an output is named out=")
     raise TypeError(f"[{op}] keepdims: expected bool, got {type(keepdims).__name__}")
 
 
@@ -73,6 +71,12 @@ def order_of(op: str, order: Any, allowed: str = "C") -> str:
 def is_by_columns(x: Tensor) -> bool:
     """Tell whether x is column-major, and not row-major too; a global tensor never is."""
     return type(x) is Tensor and not x.is_contiguous() and x.T.is_contiguous()
+
+
+def copied(x: Tensor, order: str) -> Tensor:
+    """Return a copy in the order "K", "C" or "A"."""
+    as_it_lies = order == "K" or (order == "A" and is_by_columns(x))
+    return _C.astype(x, x.dtype, True) if as_it_lies else _C.copy(x)
 
 
 def unbroadcast(x: Tensor) -> Tensor:

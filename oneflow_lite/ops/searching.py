@@ -234,7 +234,7 @@ def count_nonzero(
     """
     given, keepdims = asarray(x), is_kept("count_nonzero", keepdims)
     if axis is not None:
-        return reduction.sum(_C.astype(given, bool_dtype, False), axis, int64, keepdims)
+        return reduction.sum(_C.astype(given, bool_dtype, False), axis, int64, keepdims=keepdims)
     (count,) = _C.call_kernel("count_nonzero", "count_nonzero", [given], [((), int64)])
     return _C.reshape(count, (1,) * given.ndim, None) if keepdims else count
 

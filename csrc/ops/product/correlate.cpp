@@ -133,12 +133,15 @@ void correlate_kernel(const ArrayArgs& args) {
   const int64_t before = args.attr[0];
   std::vector<char> copies[2];
   const char *values = packed(x, &copies[0]), *factors = packed(window, &copies[1]);
+  // The step of a single element chooses NumPy's loop: it goes to BLAS where the step is forwards.
+  const int64_t x_step = n == 1 ? x.strides[0] : size;
+  const int64_t step = width == 1 ? window.strides[0] : size;
   const auto multiply = reinterpret_cast<DotFn>(args.loop.data);
   const auto dot = [&](int64_t i, int64_t end) {
     for (; i < end; ++i) {
       const int64_t low = std::max<int64_t>(0, before - i), high = std::min(width, n + before - i);
-      multiply(const_cast<char*>(values + (i - before + low) * size), size,
-               const_cast<char*>(factors + low * size), size, out.data + i * size, high - low,
+      multiply(const_cast<char*>(values + (i - before + low) * size), x_step,
+               const_cast<char*>(factors + low * size), step, out.data + i * size, high - low,
                nullptr);
     }
   };
@@ -146,7 +149,7 @@ void correlate_kernel(const ArrayArgs& args) {
     char* const all_factors = const_cast<char*>(factors);
     char *from = const_cast<char*>(values + (i - before) * size), *sum = to + i * size;
     for (; i < end; ++i, from += size, sum += size) {
-      multiply(from, size, all_factors, size, sum, width, nullptr);
+      multiply(from, x_step, all_factors, step, sum, width, nullptr);
     }
   };
   // Of the outputs in between, the whole window is over elements.

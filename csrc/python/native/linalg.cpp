@@ -173,6 +173,9 @@ bool is_pair(const Tensor* a, const Tensor* b) {
   return a && b && a->ndim() > 0 && b->ndim() > 0 && a->device() == b->device();
 }
 
+/// Either has a single element: NumPy's dot functions multiply by that.
+bool is_scaled(const Tensor& a, const Tensor& b) { return a.size() == 1 || b.size() == 1; }
+
 /// Two vectors of one length.
 bool are_vectors(const Tensor* a, const Tensor* b) {
   return is_pair(a, b) && a->ndim() == 1 && b->ndim() == 1 && a->shape == b->shape;
@@ -181,7 +184,7 @@ bool are_vectors(const Tensor* a, const Tensor* b) {
 /// dot(a, b): the product, where that sums over the same axes.
 PyObject* dot_path(const Call& call) {
   const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
-  const bool same = is_pair(a, b) && (b->ndim() <= 2 || a->ndim() == 1);
+  const bool same = is_pair(a, b) && (b->ndim() <= 2 || a->ndim() == 1) && !is_scaled(*a, *b);
   return same ? product(call[0], call[1]) : nullptr;
 }
 
@@ -189,7 +192,7 @@ PyObject* dot_path(const Call& call) {
 PyObject* inner_path(const Call& call) {
   const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
   if (!is_pair(a, b) || a->ndim() > 2 || b->ndim() > 2) return nullptr;
-  if (a->shape.back() != b->shape.back()) return nullptr;
+  if (a->shape.back() != b->shape.back() || is_scaled(*a, *b)) return nullptr;
   if (b->ndim() == 1) return product(call[0], call[1]);
   const Reference turned(wrap(reversed_view(*b)));
   return product(call[0], turned.get());
@@ -228,7 +231,7 @@ PyObject* vdot_path(const Call& call) {
 /// tensordot(x1, x2, axes) of vectors and matrices: over one axis, or over all of two matrices
 PyObject* tensordot_path(const Call& call) {
   const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
-  if (!is_pair(a, b) || a->ndim() > 2 || b->ndim() > 2) return nullptr;
+  if (!is_pair(a, b) || a->ndim() > 2 || b->ndim() > 2 || is_scaled(*a, *b)) return nullptr;
   const std::optional<int64_t> axes = known_integer(call[2]);
   if (axes == 1 && a->shape.back() == b->shape[0]) return product(call[0], call[1]);
   if (axes != 2 || a->shape != b->shape || a->ndim() != 2) return nullptr;

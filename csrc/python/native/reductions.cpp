@@ -23,43 +23,43 @@ const Scalar& one_of(DType dtype) {
   return ones[static_cast<int>(dtype)];
 }
 
-/// sum and prod: f(x, axis, dtype, keepdims, initial, where, out)
+/// sum and prod: f(x, axis, dtype, out, keepdims, initial, where)
 PyObject* total(const Call& call, const OpObject& row, bool product) {
   const Tensor* x = tensor_or_null(call[0]);
-  const bool plain = call[4] == Py_None && call[5] == Py_True && call[6] == Py_None;
-  if (!x || !plain || !is_axes(*x, call[1]) || !is_flag(call[3])) return nullptr;
+  const bool plain = call[3] == Py_None && call[5] == Py_None && call[6] == Py_True;
+  if (!x || !plain || !is_axes(*x, call[1]) || !is_flag(call[4])) return nullptr;
   const std::optional<DType> dtype =
       call[2] == Py_None ? sum_dtype(x->dtype) : known_dtype(call[2]);
   if (!dtype) return nullptr;
   const Scalar zero;
   return reduce_tensor(row, *x, call[1], *dtype, product ? &one_of(*dtype) : &zero,
-                       call[3] == Py_True);
+                       call[4] == Py_True);
 }
 
 PyObject* sum_path(const Call& call) { return total(call, op_of(Slot::sum), false); }
 
 PyObject* prod_path(const Call& call) { return total(call, op_of(Slot::prod), true); }
 
-/// max and min: f(x, axis, keepdims, initial, where, out)
+/// max and min: f(x, axis, out, keepdims, initial, where)
 PyObject* extremum(const Call& call, const OpObject& row) {
   const Tensor* x = tensor_or_null(call[0]);
-  const bool plain = call[3] == Py_None && call[4] == Py_True && call[5] == Py_None;
-  if (!x || !plain || !is_axes(*x, call[1]) || !is_flag(call[2])) return nullptr;
-  return reduce_tensor(row, *x, call[1], x->dtype, nullptr, call[2] == Py_True);
+  const bool plain = call[2] == Py_None && call[4] == Py_None && call[5] == Py_True;
+  if (!x || !plain || !is_axes(*x, call[1]) || !is_flag(call[3])) return nullptr;
+  return reduce_tensor(row, *x, call[1], x->dtype, nullptr, call[3] == Py_True);
 }
 
 PyObject* max_path(const Call& call) { return extremum(call, op_of(Slot::max)); }
 
 PyObject* min_path(const Call& call) { return extremum(call, op_of(Slot::min)); }
 
-/// any and all: f(x, axis, keepdims, where, out)
+/// any and all: f(x, axis, out, keepdims, where)
 PyObject* truths(const Call& call, const OpObject& row, bool every) {
   const Tensor* x = tensor_or_null(call[0]);
-  const bool plain = call[3] == Py_True && call[4] == Py_None;
-  if (!x || !plain || !is_axes(*x, call[1]) || !is_flag(call[2])) return nullptr;
+  const bool plain = call[2] == Py_None && call[4] == Py_True;
+  if (!x || !plain || !is_axes(*x, call[1]) || !is_flag(call[3])) return nullptr;
   const Scalar no;
   return reduce_tensor(row, *x, call[1], DType::b1, every ? &one_of(DType::b1) : &no,
-                       call[2] == Py_True);
+                       call[3] == Py_True);
 }
 
 PyObject* any_path(const Call& call) { return truths(call, op_of(Slot::any), false); }

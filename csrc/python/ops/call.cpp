@@ -118,13 +118,24 @@ bool classify_all(const OpObject& op, PyObject* const* operands, int count, cons
   return true;
 }
 
+bool is_comparison(const OpObject& op) {
+  const ops::Arithmetic kind = op.op->loops.arithmetic;
+  return kind >= ops::Arithmetic::less && kind <= ops::Arithmetic::greater_equal;
+}
+
+bool fits_int64(PyObject* number) {
+  int overflow;
+  PyLong_AsLongLongAndOverflow(number, &overflow);
+  return overflow == 0;
+}
+
 /// A Python integer that an integer dtype cannot hold compares like an infinity: NumPy 2 answers,
 /// where arithmetic raises OverflowError, and so does a comparison with bool. float64 holds it well
 /// enough for the order.
 bool compares_out_of_range(const OpObject& op, const ops::Resolution& resolution,
                            PyObject* const* operands, const ops::TypeCode* codes, int k) {
-  if (resolution.out != DType::b1 || op.op->nin != 2 || !PyLong_CheckExact(operands[k]) ||
-      !is_integer(resolution.in[k]) || codes[1 - k] == ops::code_of(DType::b1)) {
+  if (!is_comparison(op) || !PyLong_CheckExact(operands[k]) || !is_integer(resolution.in[k]) ||
+      codes[1 - k] == ops::code_of(DType::b1)) {
     return false;
   }
   try {
@@ -139,25 +150,58 @@ bool compares_out_of_range(const OpObject& op, const ops::Resolution& resolution
 
 /// A Python integer whose truth is asked for is one of int64 first, as in NumPy.
 void require_int64(const OpObject& op, PyObject* number) {
-  if (!PyLong_CheckExact(number)) return;
-  int overflow;
-  PyLong_AsLongLongAndOverflow(number, &overflow);
-  if (overflow) fail(ErrorKind::overflow, "[", op.op->name, "] an integer does not fit in 64 bits");
+  if (PyLong_CheckExact(number) && !fits_int64(number)) {
+    fail(ErrorKind::overflow, "[", op.op->name, "] an integer does not fit in 64 bits");
+  }
+}
+
+/// The dtype of a single Python integer as an array.
+DType integer_dtype(PyObject* number) {
+  if (!PyLong_CheckExact(number) || fits_int64(number)) return DType::i64;
+  to_scalar(number, DType::u64);  // OverflowError where it has none
+  return DType::u64;
 }
 
 /// Without a tensor or array Python's numbers are not weak, as in NumPy.
-void strengthen_codes(int count, Operands* parsed) {
+void strengthen_codes(PyObject* const* operands, int count, Operands* parsed) {
   for (int k = 0; k < count; ++k) {
     ops::TypeCode& code = parsed->codes[k];
-    if (code == ops::kWeakInt) code = ops::code_of(DType::i64);
+    if (code == ops::kWeakInt) {
+      code = ops::code_of(count == 1 ? integer_dtype(operands[k]) : DType::i64);
+    }
     if (code == ops::kWeakFloat) code = ops::code_of(DType::f64);
     if (code == ops::kWeakComplex) code = ops::code_of(DType::c128);
   }
 }
 
+/// Numbers that no integer dtype holds, in the place of which others give the answer: two Python
+/// integers that are compared, and one whose truth is asked for. Returns whether there are such.
+bool stand_for_long_integers(const OpObject& op, PyObject* const* operands, int count,
+                             PyObject** instead) {
+  const auto is_long = [&](int k) { return PyLong_CheckExact(operands[k]); };
+  const bool is_not = op.op->loops.arithmetic == ops::Arithmetic::logical_not;
+  if (is_not && is_long(0) && !fits_int64(operands[0])) {
+    instead[0] = Py_True;
+    return true;
+  }
+  if (!is_comparison(op) || count != 2 || !is_long(0) || !is_long(1) ||
+      (fits_int64(operands[0]) && fits_int64(operands[1]))) {
+    return false;
+  }
+  const bool is_less = PyObject_RichCompareBool(operands[0], operands[1], Py_LT) == 1;
+  const bool is_greater = PyObject_RichCompareBool(operands[0], operands[1], Py_GT) == 1;
+  instead[0] = is_greater ? Py_True : Py_False;
+  instead[1] = is_less ? Py_True : Py_False;
+  return true;
+}
+
 const ops::Resolution& convert_scalars(const OpObject& op, PyObject* const* operands,
                                        Operands* parsed) {
-  if (!parsed->first) strengthen_codes(op.op->nin, parsed);
+  PyObject* instead[ops::kMaxInputs];
+  if (!parsed->first) {
+    if (stand_for_long_integers(op, operands, op.op->nin, instead)) operands = instead;
+    strengthen_codes(operands, op.op->nin, parsed);
+  }
   const ops::Resolution* resolution = &resolve(op, parsed->codes);
   for (int k = 0; k < op.op->nin; ++k) {
     if (!parsed->weak_or_scalar[k]) continue;

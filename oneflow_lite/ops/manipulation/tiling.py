@@ -59,6 +59,8 @@ def _is_zero(size: Any) -> bool:
 def _counts(repeats: Any, size: int) -> npt.NDArray[Any]:
     """What ``repeat`` was given, checked: one count, or one for each of ``size`` slices."""
     counts = host_array(repeats, "repeat")
+    if counts.size == 0 and not isinstance(repeats, (Tensor, np.ndarray)):
+        counts = counts.astype(int)  # an empty list holds no floats
     if counts.dtype.kind not in "iub" or counts.ndim > 1:
         raise TypeError(
             f"[repeat] expected an integer or integers in one dimension, got {counts.dtype} of "

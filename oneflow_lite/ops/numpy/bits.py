@@ -11,7 +11,6 @@ from oneflow_lite.dtypes import isdtype, uint8
 from oneflow_lite.ops.creation.data import asarray, ascontiguousarray, tensor, zeros
 from oneflow_lite.ops.manipulation.joining import concat
 from oneflow_lite.ops.manipulation.shapes import normalize_axes
-from oneflow_lite.ops.statistics import reduction
 from oneflow_lite.ops.table import exported
 
 _Order = Literal["big", "little"]
@@ -58,8 +57,10 @@ def packbits(a: Any, /, axis: SupportsIndex | None = None, bitorder: _Order = "b
         added = zeros((*before, rest, *behind), "bool", device=bits.device)
         bits = concat([bits, added], along)
     grouped = _C.reshape(bits, (*before, (size + rest) // 8, 8, *behind), None)
-    weights = tensor((1 << places).reshape(-1, *[1] * len(behind)), uint8, grouped.device)
-    packed: Tensor = reduction.sum(grouped * weights, along + 1, uint8)
+    every: tuple[Any, ...] = (slice(None),) * (along + 1)
+    packed: Tensor = grouped[(*every, 0)] * (1 << places[0])
+    for k in range(1, 8):
+        packed = packed | grouped[(*every, k)] * (1 << places[k])
     return packed
 
 

@@ -3,13 +3,14 @@
 They are made of the rows of the op table, and have the bits of NumPy's ufuncs.
 """
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import float32, float64, int32, is_narrow, resolve_loop
+from oneflow_lite.dtypes import canonical, float32, float64, int32, is_narrow, resolve_loop
 from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.elementwise import (
     abs,
@@ -26,7 +27,7 @@ from oneflow_lite.ops.elementwise import (
     trunc,
 )
 from oneflow_lite.ops.masking import store
-from oneflow_lite.ops.operands import on_one_device
+from oneflow_lite.ops.operands import on_one_device, order_of
 from oneflow_lite.ops.table import exported
 
 _Pair = tuple[Tensor, Tensor]
@@ -36,7 +37,17 @@ _FARTHEST = 2200  # a power of 2 that takes each float64 to infinity, and its in
 _LOWEST = -1100  # of a mantissa below 1: the result is 0
 
 
-def divmod(x1: Any, x2: Any, /, out: Any = None) -> _Pair:
+def divmod(
+    x1: Any,
+    x2: Any,
+    /,
+    out: Any = None,
+    *,
+    where: Any = True,
+    casting: str = "same_kind",
+    order: str = "K",
+    dtype: Any = None,
+) -> _Pair:
     """Return the floored quotient and the remainder: ``floor_divide`` and ``remainder``.
 
     Parameters
@@ -45,6 +56,8 @@ def divmod(x1: Any, x2: Any, /, out: Any = None) -> _Pair:
         Operands, broadcast against each other; Python scalars take the dtype of the other.
     out : tuple of two Tensors or arrays, optional
         Where the results go; None in it: a new tensor.
+    where, casting, order, dtype
+        As for the functions of NumPy. What a mask leaves out of a new result is 0.
 
     Returns
     -------
@@ -57,10 +70,22 @@ def divmod(x1: Any, x2: Any, /, out: Any = None) -> _Pair:
     >>> quotient.numpy(), rest.numpy()
     (array([ 2, -3]), array([1, 2]))
     """
-    return _stored("divmod", out, (floor_divide(x1, x2), remainder(x1, x2)))
+    chosen = _Chosen(out, where, casting, order, dtype)
+    named = {"casting": casting, "dtype": dtype}
+    results = (floor_divide(x1, x2, **named), remainder(x1, x2, **named))
+    return _pair("divmod", chosen, results)
 
 
-def modf(x: Any, /, out: Any = None) -> _Pair:
+def modf(
+    x: Any,
+    /,
+    out: Any = None,
+    *,
+    where: Any = True,
+    casting: str = "same_kind",
+    order: str = "K",
+    dtype: Any = None,
+) -> _Pair:
     """Return the fractions and the integers that numbers are sums of; both have their signs.
 
     Parameters
@@ -69,6 +94,8 @@ def modf(x: Any, /, out: Any = None) -> _Pair:
         Real numbers.
     out : tuple of two Tensors or arrays, optional
         Where the results go; None in it: a new tensor.
+    where, casting, order, dtype
+        As for the functions of NumPy. What a mask leaves out of a new result is 0.
 
     Returns
     -------
@@ -81,12 +108,23 @@ def modf(x: Any, /, out: Any = None) -> _Pair:
     >>> fraction.numpy(), whole.numpy()
     (array([ 0.5 , -0.25]), array([ 2., -0.]))
     """
-    (given,) = _operands(np.modf, asarray(x))
+    chosen = _Chosen(out, where, casting, order, dtype)
+    (given,) = _operands(np.modf, chosen, asarray(x))
     whole = trunc(given)
-    return _stored("modf", out, (copysign(_C.where(isinf(given), 0, given - whole), given), whole))
+    fraction = copysign(_C.where(isinf(given), 0, given - whole), given)
+    return _pair("modf", chosen, (fraction, whole))
 
 
-def frexp(x: Any, /, out: Any = None) -> _Pair:
+def frexp(
+    x: Any,
+    /,
+    out: Any = None,
+    *,
+    where: Any = True,
+    casting: str = "same_kind",
+    order: str = "K",
+    dtype: Any = None,
+) -> _Pair:
     """Return mantissas and powers of 2: x is ``mantissa * 2**exponent``.
 
     Parameters
@@ -95,6 +133,8 @@ def frexp(x: Any, /, out: Any = None) -> _Pair:
         Real numbers.
     out : tuple of two Tensors or arrays, optional
         Where the results go; None in it: a new tensor.
+    where, casting, order, dtype
+        As for the functions of NumPy. What a mask leaves out of a new result is 0.
 
     Returns
     -------
@@ -108,15 +148,26 @@ def frexp(x: Any, /, out: Any = None) -> _Pair:
     >>> mantissa.numpy(), exponent.numpy()
     (array([ 0.5 , -0.75]), array([4, 0], dtype=int32))
     """
-    (given,) = _operands(np.frexp, asarray(x))
+    chosen = _Chosen(out, where, casting, order, dtype)
+    (given,) = _operands(np.frexp, chosen, asarray(x))
     mantissa, exponent = _split(
         _C.astype(given, float32, False) if is_narrow(given.dtype) else given
     )
     narrowed = _C.astype(mantissa, given.dtype, False)
-    return _stored("frexp", out, (narrowed, _C.astype(exponent, int32, False)))
+    return _pair("frexp", chosen, (narrowed, _C.astype(exponent, int32, False)))
 
 
-def ldexp(x1: Any, x2: Any, /, out: Any = None) -> Tensor:
+def ldexp(
+    x1: Any,
+    x2: Any,
+    /,
+    out: Any = None,
+    *,
+    where: Any = True,
+    casting: str = "same_kind",
+    order: str = "K",
+    dtype: Any = None,
+) -> Tensor:
     """Return ``x1 * 2**x2``, rounded once; the inverse of ``frexp``.
 
     Parameters
@@ -127,6 +178,8 @@ def ldexp(x1: Any, x2: Any, /, out: Any = None) -> Tensor:
         Integers, broadcast against x1.
     out : Tensor or array, optional
         Where the result goes; an array waits for it.
+    where, casting, order, dtype
+        As for the functions of NumPy. What a mask leaves out of a new result is 0.
 
     Returns
     -------
@@ -139,7 +192,8 @@ def ldexp(x1: Any, x2: Any, /, out: Any = None) -> Tensor:
     >>> flow.ldexp(flow.tensor([0.5, -0.75]), flow.tensor([4, 0])).numpy()
     array([ 8.  , -0.75])
     """
-    given, power = _operands(np.ldexp, *on_one_device(x1, x2))
+    chosen = _Chosen(out, where, casting, order, dtype)
+    given, power = _operands(np.ldexp, chosen, *on_one_device(x1, x2))
     power = _C.astype(clip(power, -_FARTHEST, _FARTHEST), float64, False)
     if given.dtype != float64:  # no product of a narrower one leaves float64
         wide = _C.astype(given, float64, False)
@@ -150,20 +204,34 @@ def ldexp(x1: Any, x2: Any, /, out: Any = None) -> Tensor:
         power = clip(exponent + power, _LOWEST, -_LOWEST)
         first = trunc(power * 0.5)
         result = mantissa * _power_of_two(first) * _power_of_two(power - first)
-    stored: Tensor = store("ldexp", out, result) if out is not None else result
-    return stored
+    return _stored("ldexp", chosen, [result])[0]
 
 
-def _operands(ufunc: np.ufunc, *given: Tensor) -> list[Tensor]:
+class _Chosen(NamedTuple):
+    """What the call of a ufunc says besides its operands."""
+
+    out: Any
+    where: Any
+    casting: str
+    order: str
+    dtype: Any
+
+
+def _operands(ufunc: np.ufunc, chosen: _Chosen, *given: Tensor) -> list[Tensor]:
     """The operands in the dtypes of the loop that NumPy chooses; TypeError without one."""
     name = ufunc.__name__
     dtypes = [x.dtype for x in given]
+    wanted = None if chosen.dtype is None else canonical(chosen.dtype, name)
+    signature = (*[None] * ufunc.nin, *[wanted] * ufunc.nout)
     try:
-        loop = resolve_loop(ufunc, (*dtypes, *[None] * ufunc.nout))
+        loop = resolve_loop(
+            ufunc, (*dtypes, *[None] * ufunc.nout), signature, casting=chosen.casting
+        )
     except TypeError:
-        wanted = "real numbers" if len(given) == 1 else "real numbers and integers"
+        expected = "real numbers" if len(given) == 1 else "real numbers and integers"
         got = " and ".join(map(str, dtypes))
-        raise TypeError(f"[{name}] expected {wanted}, got {got}") from None
+        of = "" if wanted is None else f" for dtype {wanted}"
+        raise TypeError(f"[{name}] expected {expected}{of}, got {got}") from None
     return [_C.astype(x, dtype, False) for x, dtype in zip(given, loop, strict=False)]
 
 
@@ -190,17 +258,24 @@ def _power_of_two(power: Tensor) -> Tensor:
     return near * 2.0 ** (_DIGITS[float64] - 1)
 
 
-def _stored(op: str, out: Any, results: _Pair) -> _Pair:
-    """The two results, where ``out`` says."""
-    if out is None:
-        return results
-    if not isinstance(out, tuple) or len(out) != 2:
-        raise TypeError(f"[{op}] expected out to be a tuple of two, got {type(out).__name__}")
-    first, second = (
-        result if target is None else store(op, target, result, widens=True)
-        for target, result in zip(out, results, strict=True)
-    )
+def _pair(op: str, chosen: _Chosen, results: _Pair) -> _Pair:
+    first, second = _stored(op, chosen, results)
     return first, second
+
+
+def _stored(op: str, chosen: _Chosen, results: Sequence[Tensor]) -> list[Tensor]:
+    """The results, where ``out`` says and ``where`` is true."""
+    order_of(op, chosen.order, "KCA")
+    targets: Any = chosen.out
+    if targets is None or len(results) == 1:
+        targets = targets if isinstance(targets, tuple) else (targets,) * len(results)
+    if not isinstance(targets, tuple) or len(targets) != len(results):
+        count, kind = ("one", "two")[len(results) - 1], type(chosen.out).__name__
+        raise TypeError(f"[{op}] expected out to be a tuple of {count}, got {kind}")
+    return [
+        store(op, target, result, chosen.casting, chosen.where, widens=True)
+        for target, result in zip(targets, results, strict=True)
+    ]
 
 
 if not TYPE_CHECKING:

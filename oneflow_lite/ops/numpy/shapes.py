@@ -16,6 +16,7 @@ from oneflow_lite.ops.manipulation.rearranging import flip
 from oneflow_lite.ops.manipulation.shapes import moveaxis, ravel, transpose
 from oneflow_lite.ops.numpy.adding_and_removing import _along
 from oneflow_lite.ops.numpy.splitting import _of_dimensions
+from oneflow_lite.ops.operands import copied, order_of
 from oneflow_lite.ops.table import exported
 
 
@@ -228,9 +229,16 @@ def diagflat(v: Any, k: SupportsIndex = 0) -> Tensor:
     return diag(ravel(v), k)
 
 
-@_C.native(_C.paths.copy)
-def copy(x: Any, /) -> Tensor:
-    """Return a copy, laid out like x.
+@_C.native(_C.paths.copy, "order")
+def copy(x: Any, /, order: str = "K") -> Tensor:
+    """Return a copy.
+
+    Parameters
+    ----------
+    x : Tensor or array
+        Operand.
+    order : {'K', 'C', 'A'}
+        ``"K"``: laid out like x; ``"C"``: row-major; ``"A"``: row-major, unless x is column-major.
 
     Examples
     --------
@@ -238,6 +246,7 @@ def copy(x: Any, /) -> Tensor:
     >>> flow.copy(x).shares_storage(x)
     False
     """
+    return copied(asarray(x), order_of("copy", order, "KCA"))
 
 
 if not TYPE_CHECKING:

@@ -87,7 +87,7 @@ def average(
     if isdtype(given.dtype, ("bool", "integral")):
         wanted = result_type(wanted, float64)
     products = _C.astype(given, wanted, False) * _C.astype(weight, wanted, False)
-    scale = sum(weight, axis, wanted, keepdims)
+    scale = sum(weight, axis, wanted, keepdims=keepdims)
     if given.size == 0 and scale.size:
         raise ZeroDivisionError("[average] expected weights to average by, got none along the axis")
     averaged = sum(products, axis, keepdims=keepdims) / scale

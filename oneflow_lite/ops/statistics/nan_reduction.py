@@ -12,7 +12,16 @@ from oneflow_lite.ops.elementwise import conj, isnan, real, sqrt
 from oneflow_lite.ops.masking import required_target, store
 from oneflow_lite.ops.operands import unbroadcast
 from oneflow_lite.ops.places import INEXACT
-from oneflow_lite.ops.statistics.reducing import NANMAX, NANMIN, Axis, compared_in, reduce_along
+from oneflow_lite.ops.statistics.reducing import (
+    NANMAX,
+    NANMIN,
+    Axis,
+    cast_for,
+    compared_in,
+    quotient,
+    reduce_along,
+    summed_in,
+)
 from oneflow_lite.ops.statistics.reduction import mean as mean_of, prod, std, sum, var
 from oneflow_lite.ops.table import exported
 
@@ -22,11 +31,10 @@ def nansum(
     /,
     axis: Axis = None,
     dtype: Any = None,
+    out: Any = None,
     keepdims: bool = False,
-    *,
     initial: Any = None,
     where: Any = True,
-    out: Any = None,
 ) -> Tensor:
     """Return the sum of what is not NaN. Parameters as for ``sum``.
 
@@ -36,7 +44,7 @@ def nansum(
     1.0
     """
     given = without_nan(asarray(x), 0)
-    return sum(given, axis, dtype, keepdims, initial=initial, where=where, out=out)
+    return sum(given, axis, dtype, out, keepdims, initial, where)
 
 
 def nanprod(
@@ -44,11 +52,10 @@ def nanprod(
     /,
     axis: Axis = None,
     dtype: Any = None,
+    out: Any = None,
     keepdims: bool = False,
-    *,
     initial: Any = None,
     where: Any = True,
-    out: Any = None,
 ) -> Tensor:
     """Return the product of what is not NaN. Parameters as for ``sum``.
 
@@ -58,18 +65,17 @@ def nanprod(
     2.0
     """
     given = without_nan(asarray(x), 1)
-    return prod(given, axis, dtype, keepdims, initial=initial, where=where, out=out)
+    return prod(given, axis, dtype, out, keepdims, initial, where)
 
 
 def nanmax(
     x: Any,
     /,
     axis: Axis = None,
+    out: Any = None,
     keepdims: bool = False,
-    *,
     initial: Any = None,
     where: Any = True,
-    out: Any = None,
 ) -> Tensor:
     """Return the largest element that is not NaN; NaN where all are. Parameters as for ``max``.
 
@@ -90,11 +96,10 @@ def nanmin(
     x: Any,
     /,
     axis: Axis = None,
+    out: Any = None,
     keepdims: bool = False,
-    *,
     initial: Any = None,
     where: Any = True,
-    out: Any = None,
 ) -> Tensor:
     """Return the smallest element that is not NaN; NaN where all are. Parameters as for ``min``.
 
@@ -116,10 +121,10 @@ def nanmean(
     /,
     axis: Axis = None,
     dtype: Any = None,
+    out: Any = None,
     keepdims: bool = False,
     *,
     where: Any = True,
-    out: Any = None,
 ) -> Tensor:
     """Return the mean of what is not NaN; NaN where all are. Parameters as for ``mean``.
 
@@ -130,12 +135,16 @@ def nanmean(
     """
     given = asarray(x)
     if not isdtype(given.dtype, INEXACT):
-        return mean_of(given, axis, dtype, keepdims, where=where, out=out)
+        return mean_of(given, axis, dtype, out, keepdims, where=where)
     wanted = _inexact("nanmean", given, dtype, out)
     given = unbroadcast(given)
     count = sum(~isnan(given), axis, keepdims=keepdims, where=where)
-    total = nansum(given, axis, computed_in(wanted), keepdims, where=where)
-    result = _C.astype(total / count, wanted, False)
+    into = cast_for("nanmean", out)
+    accumulate = computed_in(wanted)
+    if dtype is None and accumulate == wanted:
+        accumulate = summed_in(wanted, into)
+    total = nansum(given, axis, accumulate, keepdims=keepdims, where=where)
+    result = quotient("nanmean", total, count, wanted, into)
     return result if out is None else store("nanmean", out, result, "unsafe")
 
 
@@ -167,32 +176,41 @@ def nanvar(
         return var(
             given, axis, dtype, ddof=less, keepdims=keepdims, where=where, mean=mean, out=out
         )
-    wanted = _inexact("nanvar", given, dtype, out)
+    wanted, into = _inexact("nanvar", given, dtype, out), cast_for("nanvar", out)
     if (wide := computed_in(wanted)) != wanted:
-        given, dtype = _C.astype(given, wide, False), None
-    result = _variance(given, axis, dtype, less or 0, keepdims, where, mean)
+        given, dtype, into = _C.astype(given, wide, False), None, None
+    result = _variance("nanvar", given, axis, dtype, less or 0, keepdims, where, mean, into)
     result = _C.astype(result, wanted, False) if wide != wanted else result
     return result if out is None else store("nanvar", out, result, "unsafe")
 
 
 def _variance(
-    x: Tensor, axis: Axis, dtype: Any, less: float, keepdims: bool, where: Any, average: Any
+    op: str,
+    x: Tensor,
+    axis: Axis,
+    dtype: Any,
+    less: float,
+    keepdims: bool,
+    where: Any,
+    average: Any,
+    into: DType | None,
 ) -> Tensor:
-    """The variance of floats that are no narrow ones."""
+    """The variance of floats that are no narrow ones, in their dtype or in that of ``out``."""
     given = unbroadcast(x)
     is_nan = isnan(given)
     count = sum(~is_nan, axis, keepdims=True, where=where)
     if average is None:
-        average = _over(sum(without_nan(given, 0), axis, dtype, True, where=where), count)
+        average = _over(sum(without_nan(given, 0), axis, dtype, keepdims=True, where=where), count)
     complex_ = isdtype(given.dtype, "complex floating")
     if not complex_ and isinstance(average, Tensor):
         average = real(average)  # a complex dtype makes it complex
     distance = _C.astype(_C.where(is_nan, 0, given) - average, given.dtype, False)
     distance = _C.where(is_nan, 0, distance)
     squares = real(distance * conj(distance)) if complex_ else distance * distance
-    total = sum(squares, axis, dtype, keepdims, where=where)
+    accumulate = summed_in(squares.dtype, into) if dtype is None else dtype
+    total = sum(squares, axis, accumulate, keepdims=keepdims, where=where)
     degrees = _C.reshape(count, total.shape, None) - less
-    return _C.where(degrees <= 0, np.nan, _over(total, degrees))
+    return _C.where(degrees <= 0, np.nan, quotient(op, total, degrees, total.dtype, into))
 
 
 def nanstd(
@@ -216,14 +234,15 @@ def nanstd(
     1.0
     """
     given = asarray(x)
-    named: dict[str, Any] = {"correction": correction, "ddof": ddof, "keepdims": keepdims}
-    named |= {"where": where, "mean": mean}
+    if correction is not None and ddof is not None:
+        raise ValueError("[nanstd] correction and ddof are the same; give one of them")
+    less = (correction if ddof is None else ddof) or 0
     if not isdtype(given.dtype, INEXACT):
-        return std(given, axis, dtype, out, **named)
-    wanted = _inexact("nanstd", given, dtype, out)
+        return std(given, axis, dtype, out, less, keepdims, where=where, mean=mean)
+    wanted, into = _inexact("nanstd", given, dtype, out), cast_for("nanstd", out)
     if (wide := computed_in(wanted)) != wanted:
-        given, dtype = _C.astype(given, wide, False), wide
-    root = sqrt(nanvar(given, axis, dtype, **named))
+        given, dtype, into = _C.astype(given, wide, False), wide, None
+    root = sqrt(_variance("nanstd", given, axis, dtype, less, keepdims, where, mean, into))
     result = _C.astype(root, wanted, False) if wide != wanted else root
     return result if out is None else store("nanstd", out, result, "unsafe")
 

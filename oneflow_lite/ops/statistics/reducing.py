@@ -8,7 +8,18 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import DType, complex64, complex128, float32, float64, int64, result_type
+from oneflow_lite.dtypes import (
+    SUPPORTED,
+    DType,
+    canonical,
+    complex64,
+    complex128,
+    float32,
+    float64,
+    int64,
+    reduced_in,
+    result_type,
+)
 from oneflow_lite.ops.creation.data import full
 from oneflow_lite.ops.masking import mask_like, required_target, selected, store
 from oneflow_lite.ops.operands import is_kept, is_number_along
@@ -84,6 +95,27 @@ def divided(total: Tensor, count: Any) -> Tensor:
         total = _C.astype(total, float64, True)
     quotient: Tensor = total / count
     return quotient
+
+
+def cast_for(op: str, target: Any) -> DType | None:
+    """Return the dtype of ``out``, to which NumPy rounds sums before it divides them, if any."""
+    if target is None:
+        return None
+    dtype: DType = required_target(op, target).dtype
+    return dtype if dtype in SUPPORTED else None
+
+
+def summed_in(dtype: DType, into: DType | None) -> DType:
+    """Return the dtype in which sums of a dtype that go to one of ``into``, if any, are made."""
+    return dtype if into is None else canonical(reduced_in(np.add, dtype, into), "sum")
+
+
+def quotient(op: str, total: Tensor, count: Any, dtype: DType, into: DType | None) -> Tensor:
+    """``total / count`` in a dtype; where ``into`` is one, both are rounded to that."""
+    if into is None:
+        return _C.astype(divided(total, count), dtype, False)
+    _C.require_castable(op, total.dtype, into, "unsafe")
+    return _C.astype(divided(_C.astype(total, into, False), count), into, False)
 
 
 def _is_exact(count: float) -> bool:

@@ -30,10 +30,13 @@ from oneflow_lite.ops.statistics.reducing import (
     SUM,
     VAR,
     Axis,
+    cast_for,
     compared_in,
     count_of,
     divided,
+    quotient,
     reduce_along,
+    summed_in,
 )
 from oneflow_lite.ops.table import REDUCTIONS, exported
 
@@ -45,11 +48,10 @@ def sum(
     /,
     axis: Axis = None,
     dtype: Any = None,
+    out: Any = None,
     keepdims: bool = False,
-    *,
     initial: Any = None,
     where: Any = True,
-    out: Any = None,
 ) -> Tensor:
     """Return the sum; 0 of no elements.
 
@@ -62,14 +64,14 @@ def sum(
     dtype : dtype, optional
         To add in, and of the result. By default that of x, where bool and smaller integers become
         int64 or uint64.
+    out : Tensor or array, optional
+        Where the result goes; an array waits for it.
     keepdims : bool
         Keep the axes, with size 1.
     initial : scalar, optional
         What to begin with. A 0-d tensor is looked at.
     where : Tensor or array of bool
         Which elements count; broadcast to the shape of x.
-    out : Tensor or array, optional
-        Where the result goes; an array waits for it.
 
     Examples
     --------
@@ -89,11 +91,10 @@ def prod(
     /,
     axis: Axis = None,
     dtype: Any = None,
+    out: Any = None,
     keepdims: bool = False,
-    *,
     initial: Any = None,
     where: Any = True,
-    out: Any = None,
 ) -> Tensor:
     """Return the product; 1 of no elements. Parameters as for ``sum``.
 
@@ -114,11 +115,10 @@ def max(
     x: Any,
     /,
     axis: Axis = None,
+    out: Any = None,
     keepdims: bool = False,
-    *,
     initial: Any = None,
     where: Any = True,
-    out: Any = None,
 ) -> Tensor:
     """Return the largest element; NaN where there is one.
 
@@ -145,11 +145,10 @@ def min(
     x: Any,
     /,
     axis: Axis = None,
+    out: Any = None,
     keepdims: bool = False,
-    *,
     initial: Any = None,
     where: Any = True,
-    out: Any = None,
 ) -> Tensor:
     """Return the smallest element; NaN where there is one. ValueError for no elements.
 
@@ -171,10 +170,10 @@ def any(
     x: Any,
     /,
     axis: Axis = None,
+    out: Any = None,
     keepdims: bool = False,
     *,
     where: Any = True,
-    out: Any = None,
 ) -> Tensor:
     """Tell whether some element is true (NaN is); False of no elements.
 
@@ -192,10 +191,10 @@ def all(
     x: Any,
     /,
     axis: Axis = None,
+    out: Any = None,
     keepdims: bool = False,
     *,
     where: Any = True,
-    out: Any = None,
 ) -> Tensor:
     """Tell whether every element is true (NaN is); True of no elements.
 
@@ -213,10 +212,10 @@ def mean(
     /,
     axis: Axis = None,
     dtype: Any = None,
+    out: Any = None,
     keepdims: bool = False,
     *,
     where: Any = True,
-    out: Any = None,
 ) -> Tensor:
     """Return the sum divided by the count, with ``numpy.mean``'s bits; NaN of no elements.
 
@@ -236,8 +235,12 @@ def mean(
     given = asarray(x)
     wanted = MEAN_DTYPES[given.dtype] if dtype is None else canonical(dtype, "mean")
     accumulate = float32 if dtype is None and is_narrow(wanted) else wanted
+    into = cast_for("mean", out)
+    if dtype is None and accumulate == given.dtype:
+        accumulate = summed_in(accumulate, into)
     total = reduce_along(MEAN, given, axis, accumulate, 0, keepdims, 0, where)
-    result = _C.astype(divided(total, count_of(MEAN, given, axis, where)), wanted, False)
+    count = count_of(MEAN, given, axis, where)
+    result = quotient("mean", total, count, wanted, into)
     return result if out is None else store("mean", out, result, "unsafe")
 
 
@@ -275,23 +278,27 @@ def var(
     if correction is not None and ddof is not None:
         raise ValueError("[var] correction and ddof are the same; give one of them")
     less = correction if ddof is None else ddof
-    wanted = MEAN_DTYPES[given.dtype] if dtype is None else canonical(dtype, "var")
-    result = _var(given, axis, None if dtype is None else wanted, less or 0, keepdims, where, mean)
+    into = cast_for("var", out)
+    result = _var("var", given, axis, dtype, less or 0, keepdims, where, mean, into)
     return result if out is None else store("var", out, result, "unsafe")
 
 
 def _var(
+    op: str,
     x: Tensor,
     axis: Axis,
-    dtype: DType | None,
+    dtype: Any,
     less: float,
     keepdims: bool,
     where: Any,
     average: Any,
+    into: DType | None,
 ) -> Tensor:
-    accumulate = MEAN_DTYPES[x.dtype] if dtype is None else dtype
+    """The variance in its own dtype, or in that of ``out``."""
+    accumulate = MEAN_DTYPES[x.dtype] if dtype is None else canonical(dtype, op)
     if (wide := computed_in(accumulate)) != accumulate:
-        return _C.astype(_var(x, axis, wide, less, keepdims, where, average), accumulate, False)
+        made = _var(op, x, axis, wide, less, keepdims, where, average, None)
+        return _C.astype(made, accumulate, False)
     if average is None:
         total = reduce_along(VAR, x, axis, accumulate, 0, True, 0, where)
         average = _C.astype(divided(total, count_of(VAR, x, axis, where)), accumulate, False)
@@ -301,14 +308,14 @@ def _var(
         real, imag = distance.real, distance.imag
         squares = real * real + imag * imag
     if dtype is None and not isdtype(x.dtype, ("bool", "integral")):
-        accumulate = squares.dtype
+        accumulate = summed_in(squares.dtype, into)
     total = reduce_along(VAR, squares, axis, accumulate, 0, keepdims, 0, where)
     count = count_of(VAR, x, axis, where)
     if less and where is not True:
         count = maximum(count - less, 0)
     elif less:
         count = count - less if count > less else 0
-    return _C.astype(divided(total, count), accumulate, False)
+    return quotient(op, total, count, accumulate, into)
 
 
 @takes_global
@@ -336,12 +343,14 @@ def std(
     wanted = MEAN_DTYPES[given.dtype] if dtype is None else canonical(dtype, "std")
     if out is not None and isdtype(required_target("std", out).dtype, ("bool", "integral")):
         raise TypeError(f"[std] cannot cast {wanted} to {out.dtype} by the rule 'same_kind'")
-    given_as: dict[str, Any] = {"correction": correction, "ddof": ddof, "keepdims": keepdims}
-    given_as |= {"where": where, "mean": mean}
+    if correction is not None and ddof is not None:
+        raise ValueError("[std] correction and ddof are the same; give one of them")
+    less = (correction if ddof is None else ddof) or 0
     if (wide := computed_in(wanted)) != wanted:
-        root = _C.astype(std(given, axis, wide, **given_as), wanted, False)
+        spread = _var("std", given, axis, wide, less, keepdims, where, mean, None)
+        root = _C.astype(sqrt(spread), wanted, False)
         return root if out is None else store("std", out, root, "unsafe")
-    spread = var(given, axis, dtype, **given_as)
+    spread = _var("std", given, axis, dtype, less, keepdims, where, mean, cast_for("std", out))
     root = sqrt(spread)
     if root.ndim and root.dtype != spread.dtype:  # NumPy casts numbers only
         raise TypeError(f"[std] cannot cast {root.dtype} to {spread.dtype} by the rule 'same_kind'")
@@ -349,7 +358,7 @@ def std(
     return root if out is None else store("std", out, root, "unsafe")
 
 
-def ptp(x: Any, /, axis: Axis = None, keepdims: bool = False, *, out: Any = None) -> Tensor:
+def ptp(x: Any, /, axis: Axis = None, out: Any = None, keepdims: bool = False) -> Tensor:
     """Return the largest less the smallest element. Parameters as for ``sum``.
 
     Examples
@@ -358,7 +367,9 @@ def ptp(x: Any, /, axis: Axis = None, keepdims: bool = False, *, out: Any = None
     4
     """
     given = asarray(x)
-    result = max(given, axis, keepdims) - min(given, axis, keepdims)
+    top, bottom = max(given, axis, keepdims=keepdims), min(given, axis, keepdims=keepdims)
+    into = cast_for("ptp", out)
+    result = (top if into is None else _C.astype(top, into, False)) - bottom
     return result if out is None else store("ptp", out, result)
 
 

@@ -176,3 +176,46 @@ def test_gradients(device: flow.Device) -> None:
         mantissas = flow.grad(lambda t: flow.frexp(t)[0].sum())(t)
         same((2.0 ** -np.frexp(x)[1]).astype(dtype), mantissas)
         same(np.zeros(4, dtype), flow.grad(lambda t: flow.spacing(t).sum())(t))
+
+
+KEYWORDS: dict[str, tuple[Any, ...]] = {
+    "divmod": (np.array([5, -7, 3], "int8"), np.array([2, 3, -2], "int8")),
+    "modf": (np.array([2.5, -0.25, np.inf], "float32"),),
+    "frexp": (np.array([8.0, -0.75, 0.0], "float32"),),
+    "ldexp": (np.array([0.5, -0.75, 3.0], "float32"), np.array([4, 0, -2], "int32")),
+}
+
+
+@pytest.mark.parametrize("name", KEYWORDS)
+def test_keywords_of_ufuncs(name: str, device: flow.Device) -> None:
+    arrays = KEYWORDS[name]
+    given = [flow.tensor(x, device=device) for x in arrays]
+    count = getattr(np, name).nout
+    mask = np.array([True, False, True])
+    for dtype in (None, "float64", "float16", "int8"):
+        for casting in ("no", "safe", "same_kind", "unsafe"):
+            numpys = tuple(
+                np.full(3, 9, "int16" if dtype == "int8" else "float64") for _ in range(count)
+            )
+            outs = tuple(flow.tensor(x, device=device) for x in numpys)
+            keywords = {"dtype": dtype, "casting": casting}
+            try:
+                expected = getattr(np, name)(*arrays, out=numpys, where=mask, **keywords)
+            except TypeError:
+                with pytest.raises(TypeError, match=rf"\[{name}|\[floor_divide|\[numpy|ufunc"):
+                    getattr(flow, name)(*given, out=outs, where=mask, **keywords)
+                continue
+            seen = getattr(flow, name)(*given, out=outs, where=mask, **keywords)
+            same(expected, seen)
+    for order in ("K", "C", "A"):
+        same(getattr(np, name)(*arrays, order=order), getattr(flow, name)(*given, order=order))
+    with pytest.raises(TypeError, match=rf"\[{name}\] order"):
+        getattr(flow, name)(*given, order="F")
+    with pytest.raises(TypeError, match=rf"\[{name}\]"):
+        getattr(flow, name)(*given, out=(flow.zeros(3),) * 3)
+
+
+def test_what_a_mask_leaves_out_of_parts_is_zero(device: flow.Device) -> None:
+    x = flow.tensor([2.5, -0.25], device=device)
+    fraction, whole = flow.modf(x, where=[True, False])
+    assert (fraction.tolist(), whole.tolist()) == ([0.5, 0.0], [2.0, 0.0])

@@ -135,3 +135,14 @@ def test_lists_of_tensors_are_stacked(device: flow.Device) -> None:
     assert cast.device == "cpu"
     with pytest.raises(ValueError, match=r"\[tensor\] inhomogeneous"):
         flow.asarray([t, t[1:]])
+
+
+@pytest.mark.parametrize("degree", [1.0, np.float64(2), np.array(1), True, 1.5])
+def test_a_degree_of_any_type(degree: Any, device: flow.Device) -> None:
+    x = np.arange(5.0)
+    expected: Any = np.polyfit(x, x**2, degree)
+    seen = flow.polyfit(flow.tensor(x, device=device), flow.tensor(x**2, device=device), degree)
+    assert seen.shape == expected.shape
+    assert np.allclose(seen.numpy(), expected)
+    with pytest.raises(TypeError):
+        flow.polyfit(x, x, [1])

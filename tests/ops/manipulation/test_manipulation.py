@@ -424,3 +424,13 @@ def test_repeats_of_nothing_are_an_int64(device: flow.Device) -> None:
     assert flow.repeat(x, 2**62).shape == (0,)
     with pytest.raises(OverflowError):
         flow.repeat(x, 2**63)
+
+
+def test_repeat_by_an_empty_list(device: flow.Device) -> None:
+    for shape, axis in (((0,), None), ((1, 0, 2), 1)):
+        x = np.ones(shape, "float32")
+        same(np.repeat(x, [], axis), flow.repeat(flow.tensor(x, device=device), [], axis))
+    with pytest.raises(TypeError, match=r"\[repeat\] expected an integer"):
+        flow.repeat(flow.ones(0, device=device), np.array([]))
+    with pytest.raises(ValueError, match=r"\[repeat\] expected 1 or 2 counts, got 0"):
+        flow.repeat(flow.ones(2, device=device), [])

@@ -94,3 +94,21 @@ def test_wrong_orders() -> None:
         flow.reshape(g, (3, 2), "F")
     with pytest.raises(ValueError, match="order"):
         g.ravel("F")
+
+
+@pytest.mark.parametrize("order", ["K", "C", "A", "c"])
+def test_copies(order: str, device: flow.Device) -> None:
+    for x in arrays():
+        array, t = pair(x, device)
+        expected = np.copy(array, order=order), array.copy(order)  # type: ignore[call-overload]
+        seen = (flow.copy(t, order), t.copy(order=order))  # type: ignore[arg-type]
+        for one, copied in zip(expected, seen, strict=True):
+            assert not copied.shares_storage(t)
+            assert copied.numpy().tobytes() == one.tobytes()
+            if one.size:
+                steps = zip(one.shape, one.strides, copied.strides, strict=True)
+                assert all(n == 1 or a == b for n, a, b in steps)
+    with pytest.raises(TypeError, match=r"\[copy\] order: expected 'K' or 'C' or 'A', got 'F'"):
+        flow.copy(flow.ones((2, 3), device=device), "F")
+    with pytest.raises(ValueError, match=r"\[copy\] order: expected 'C' or 'K' or 'A', got 'X'"):
+        flow.ones((2, 3), device=device).copy("X")  # type: ignore[arg-type]

@@ -138,14 +138,48 @@ def test_methods(dtype: str, method: str, device: flow.Device) -> None:
         same(dispatched(t, 30, method=method), dispatched(t.numpy(), 30, method=method))
 
 
-def test_methods_in_programs() -> None:
-    x = flow.tensor([1.0, 5.0, 2.0, 9.0])
-    of_numbers = flow.jit(lambda t: flow.quantile(t, 0.4, method="hazen"))
+@pytest.mark.parametrize("method", METHODS)
+def test_methods_in_programs(method: str, device: flow.Device) -> None:
+    x = numbers((5, 4), "float64", 4)
+    x[1, 2] = np.nan
+    t = flow.tensor(x, device=device)
+    of_number = flow.jit(lambda t: flow.quantile(t, 0.4, axis=0, method=method))
+    of_parts = flow.jit(lambda t, q: flow.quantile(t, q, axis=0, method=method))
+    given: Any = method
     for _ in range(2):
-        assert of_numbers(x).item() == np.quantile(x.numpy(), 0.4, method="hazen")
-    with pytest.raises(TypeError, match=r"\[quantile\] method 'hazen': a recorded program"):
-        flow.jit(lambda t, q: flow.quantile(t, q, method="hazen"))(x, flow.tensor(0.4))
-    with pytest.raises(ValueError, match=r"\[nanquantile\] expected method 'linear' or 'inverted"):
-        flow.nanquantile(x, 0.4, method="hazen")
+        same(of_number(t), np.quantile(x, 0.4, axis=0, method=given))
+        for q in (np.array(0.4), np.array([0.1, 0.5, 1.0]), np.array([0, 1])):
+            expected = np.quantile(x, q, axis=0, method=given)
+            same(of_parts(t, flow.tensor(q, device=device)), expected)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
+@pytest.mark.filterwarnings("ignore:All-NaN slice")
+def test_methods_beside_nan(dtype: str, method: str, device: flow.Device) -> None:
+    random = np.random.default_rng(6)
+    given: Any = method
+    for shape, axis in (((7,), None), ((5, 6), 0), ((5, 6), 1), ((2, 3, 4), (0, 2))):
+        x = numbers(shape, dtype, 5)
+        if dtype != "int32":
+            x[random.random(shape) < 0.25] = np.nan
+        t = flow.tensor(x, device=device)
+        for q in (0.3, 0, 1, [0.1, 0.25, 0.999], [0, 1]):
+            expected = np.nanquantile(x, q, axis=axis, method=given)
+            same(flow.nanquantile(t, q, axis=axis, method=method), expected)
+        expected = np.nanpercentile(x, [30, 60], axis=axis, method=given)
+        same(flow.nanpercentile(t, [30, 60], axis=axis, method=method), expected)
+    x[...] = np.nan if dtype != "int32" else 1
+    same(flow.nanquantile(t * 0 + x, 0.4, method=method), np.nanquantile(x, 0.4, method=given))
+
+
+def test_quantiles_of_truths(device: flow.Device) -> None:
+    x = np.array([True, False, True])
+    t = flow.tensor(x, device=device)
+    for q in (0, 1, [0, 1]):
+        for name in ("quantile", "nanquantile"):
+            same(getattr(flow, name)(t, q), getattr(np, name)(x, q))
+    with pytest.raises(TypeError, match="expected real numbers, got bool"):
+        flow.quantile(t, 0.5)
     with pytest.raises(ValueError, match=r"\[quantile\] expected method .* got 'other'"):
-        flow.quantile(x, 0.4, method="other")
+        flow.quantile(t, 0.4, method="other")

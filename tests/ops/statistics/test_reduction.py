@@ -431,7 +431,7 @@ def test_corrections(name: str, dtype: str, device: flow.Device) -> None:
             seen = getattr(flow, name)(t, axis=0, dtype=wanted)
             agrees(name, expected, seen, x, axis=0, dtype=wanted)
     agrees(name, getattr(np, name)(x.T, axis=0), getattr(t.T, name)(axis=0), x.T, axis=0)
-    with pytest.raises(ValueError, match=r"\[var\] correction and ddof"):
+    with pytest.raises(ValueError, match=rf"\[{name}\] correction and ddof"):
         getattr(flow, name)(t, correction=1, ddof=1)
 
 

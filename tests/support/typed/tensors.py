@@ -85,7 +85,7 @@ def wrong() -> None:
     x = flow.ones((2, 3))
     x.summ()  # type: ignore[attr-defined]
     x.sum(axs=0)  # type: ignore[call-arg]
-    x.sum(1, 2, True, 4)  # type: ignore[call-arg]
+    x.sum(1, 2, None, True, 4, True, 7)  # type: ignore[call-arg]
     x.sum(axis="no")  # type: ignore[arg-type]
     x.reshape("a")  # type: ignore[arg-type]
     x.to_device()  # type: ignore[call-arg]

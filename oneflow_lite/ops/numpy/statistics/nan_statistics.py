@@ -9,15 +9,13 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import float64, isdtype, result_type
 from oneflow_lite.ops.creation.data import asarray, full
-from oneflow_lite.ops.elementwise import floor, isnan, maximum, minimum
+from oneflow_lite.ops.elementwise import isnan, maximum
 from oneflow_lite.ops.manipulation.joining import concat, stack
 from oneflow_lite.ops.masking import store_back
 from oneflow_lite.ops.numpy.statistics.quantiles import (
-    AT_RUN,
     Chosen,
     Parts,
     checked_parts,
-    inverted_place,
     joined,
     lanes_of,
     median,
@@ -27,6 +25,7 @@ from oneflow_lite.ops.numpy.statistics.quantiles import (
     stored_in,
     weights_along,
 )
+from oneflow_lite.ops.numpy.statistics.quantiles_at_run import quantiles_at_run
 from oneflow_lite.ops.numpy.statistics.weighted_quantiles import weighted_quantiles
 from oneflow_lite.ops.operands import is_kept, refused_at_run
 from oneflow_lite.ops.places import INEXACT, has_none, places_of_lanes
@@ -140,9 +139,12 @@ def _nan_median(x: Tensor, axis: Axis, keeps: bool) -> Tensor:
     lanes, shape = lanes_of(x, axis, "nanmedian")
     count = sum(~isnan(lanes), -1, keepdims=True)
     low, high = _at("nanmedian", lanes, [maximum((count - 1) // 2, 0), count // 2])
-    odd = _C.reshape(count, low.shape, None) % 2 == 1
-    middle = _C.where(odd, low, mean(stack([low, high]), axis=0))
-    # Of an empty rest both are the first element, a NaN.
+    count = _C.reshape(count, low.shape, None)
+    alone = low
+    if x.dtype.kind == "c":  # the mean of one has another imaginary part where it is infinite
+        alone = mean(low[None], axis=0)
+    middle = _C.where(count % 2 == 1, alone, mean(stack([low, high]), axis=0))
+    middle = _C.where(count == 0, low, middle)  # a NaN: the first element of all
     return _C.reshape(middle, shape, None) if keeps else middle
 
 
@@ -196,7 +198,7 @@ def nanpercentile(
 
 def _nan_quantile(op: str, x: Any, parts: Parts, q: Any, axis: Axis, chosen: Chosen) -> Tensor:
     given, keeps = asarray(x), is_kept(op, chosen.keepdims)
-    parts = checked_parts(op, given, parts, q, chosen, AT_RUN)
+    parts = checked_parts(op, given, parts, q, chosen)
     weights = weights_along(op, given, chosen.weights, axis)
     if has_none(given.shape):
         weak = chosen.method != "linear" or type(q) in (int, float)
@@ -227,31 +229,13 @@ def _of_nothing(op: str, x: Tensor, parts: Parts, weak: bool, axis: Axis, keepdi
 
 def _quantiles(op: str, lanes: Tensor, parts: Parts, weak: bool, method: str) -> list[Tensor]:
     """The quantile of each part; each lane has a count of numbers of its own."""
-    last = maximum(sum(~isnan(lanes), -1, keepdims=True) - 1, 0)
-    flat = list(parts.reshape(-1))
-    if not flat:
-        return []
-    if method == "inverted_cdf":
-        return _at(op, lanes, [inverted_place(last, part) for part in flat])
-    if parts.dtype.kind in "biu":
-        whole = [last * (part if isinstance(part, Tensor) else int(part)) for part in flat]
-        return _at(op, lanes, whole)
-    ends = _C.astype(last, parts.dtype, False)
-    places = [ends * part for part in flat]
-    # Many lanes are longer than float16 counts: a place that is no number is the last, with a share
-    # that is none.
-    low = [_C.where(x < ends, _C.astype(floor(x), last.dtype, False), last) for x in places]
-    found = _at(op, lanes, [*low, *(minimum(one + 1, last) for one in low)])
-    results = []
-    for k, place in enumerate(places):
-        below, above = found[k], found[k + len(places)]
-        share = _C.reshape(place - _C.astype(low[k], place.dtype, False), below.shape, None)
-        dtype = lanes.dtype if weak else share.dtype
-        difference = above - below
-        from_above = above - difference * _C.astype(1 - share, dtype, False)
-        from_below = below + difference * _C.astype(share, dtype, False)
-        results.append(_C.where(share >= 0.5, from_above, from_below))
-    return results
+
+    def find(places: Sequence[Tensor]) -> tuple[Tensor, list[Tensor]]:
+        every = [_C.broadcast_to(place, (*lanes.shape[:-1], 1)) for place in places]
+        return places_of_lanes(op, lanes, concat(every, axis=-1))
+
+    count = maximum(sum(~isnan(lanes), -1, keepdims=True), 1)
+    return quantiles_at_run(find, count, list(parts.reshape(-1)), weak, method)[1]
 
 
 def _at(op: str, lanes: Tensor, places: Sequence[Tensor]) -> list[Tensor]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 Places = npt.NDArray[Any]
 
 # Of those between two elements: what is added to the place of a part, by alpha and beta.
-_PLOTTED = {
+PLOTTED = {
     "interpolated_inverted_cdf": (0, 1),
     "hazen": (0.5, 0.5),
     "weibull": (0, 0),
@@ -20,7 +20,7 @@ _PLOTTED = {
     "normal_unbiased": (3 / 8, 3 / 8),
 }
 _ELEMENTS = ("inverted_cdf", "closest_observation", "lower", "higher", "nearest")
-METHODS = ("linear", *_ELEMENTS, "averaged_inverted_cdf", "midpoint", *_PLOTTED)
+METHODS = ("linear", *_ELEMENTS, "averaged_inverted_cdf", "midpoint", *PLOTTED)
 
 
 def finds_elements(method: str) -> bool:
@@ -35,8 +35,8 @@ def places_of(method: str, n: int, parts: Places) -> Places:
     """
     if method == "linear":
         return np.asarray((n - 1) * parts)
-    if method in _PLOTTED:
-        alpha, beta = _PLOTTED[method]
+    if method in PLOTTED:
+        alpha, beta = PLOTTED[method]
         return np.asarray(n * parts + (alpha + parts * (1 - alpha - beta)) - 1)
     if method == "averaged_inverted_cdf":
         return np.asarray(n * parts - 1)

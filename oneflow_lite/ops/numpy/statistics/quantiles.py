@@ -1,6 +1,7 @@
 """Medians and quantiles, of partitioned lanes; NumPy's bits."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
@@ -9,9 +10,9 @@ import numpy.typing as npt
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import is_narrow, isdtype, kind_of, result_type
+from oneflow_lite.dtypes import isdtype, kind_of, result_type
 from oneflow_lite.ops.creation.data import asarray, empty
-from oneflow_lite.ops.elementwise import ceil, divide, floor, maximum, minimum
+from oneflow_lite.ops.elementwise import divide
 from oneflow_lite.ops.manipulation.joining import stack
 from oneflow_lite.ops.manipulation.shapes import moveaxis
 from oneflow_lite.ops.masking import store
@@ -21,6 +22,7 @@ from oneflow_lite.ops.numpy.statistics.quantile_methods import (
     places_of,
     share_of,
 )
+from oneflow_lite.ops.numpy.statistics.quantiles_at_run import quantiles_at_run
 from oneflow_lite.ops.numpy.statistics.weighted_quantiles import weighted_quantiles, weights_of
 from oneflow_lite.ops.operands import host_array, is_kept, refused_at_run
 from oneflow_lite.ops.places import (
@@ -32,10 +34,10 @@ from oneflow_lite.ops.places import (
     places_of_all,
     size_of,
 )
+from oneflow_lite.ops.statistics.reducing import cast_for
 from oneflow_lite.ops.statistics.reduction import all, mean
 
 Axis = SupportsIndex | Sequence[SupportsIndex] | None
-AT_RUN = ("linear", "inverted_cdf")  # methods for parts or sizes that only a run knows
 Parts = npt.NDArray[Any] | Tensor  # a tensor: in a program that is recorded
 
 
@@ -86,9 +88,17 @@ def median(
         if n > 0:
             lanes = _in_places("median", lanes, list(range(first, last)), by_rows=False)
         middle = lanes[..., first:last]
-        result = nan_if_any(mean(middle, axis=-1), lanes)
+        result = nan_if_any(_mean_for(middle, out), lanes)
     result = _C.reshape(result, shape, None) if keeps else result
     return result if out is None else stored_in("median", out, result, "unsafe")
+
+
+def _mean_for(middle: Tensor, out: Any) -> Tensor:
+    """The means along the last axis, in the dtype of ``out`` if there is one."""
+    into = cast_for("median", out)
+    if into is None:
+        return mean(middle, axis=-1)
+    return mean(middle, axis=-1, out=empty(middle.shape[:-1], into, device=middle.device))
 
 
 def stored_in(op: str, out: Any, result: Tensor, casting: str) -> Tensor:
@@ -240,21 +250,20 @@ def joined(
     return stored_in(op, chosen.out, made, casting if chosen.weights is None else "unsafe")
 
 
-def checked_parts(
-    op: str, x: Tensor, parts: Parts, q: Any, chosen: Chosen, methods: Sequence[str] = METHODS
-) -> Parts:
+def checked_parts(op: str, x: Tensor, parts: Parts, q: Any, chosen: Chosen) -> Parts:
     """Return the parts, or raise what is wrong with the arguments of a quantile.
 
     ``q`` is what was given as parts. Those of a recorded program are checked when it runs.
     """
     method = chosen.method
-    if not isinstance(method, str) or method not in methods:
+    if not isinstance(method, str) or method not in METHODS:
         raise ValueError(
-            f"[{op}] expected method {' or '.join(map(repr, methods))}, got {method!r}"
+            f"[{op}] expected method {' or '.join(map(repr, METHODS))}, got {method!r}"
         )
     if chosen.weights is not None and method != "inverted_cdf":
         raise ValueError(f"[{op}] weights: only for the method 'inverted_cdf', got {method!r}")
-    refused = ("complex floating",) if finds_elements(method) else ("bool", "complex floating")
+    is_element = finds_elements(method) or (method == "linear" and parts.dtype.kind in "biu")
+    refused = ("complex floating",) if is_element else ("bool", "complex floating")
     if isdtype(x.dtype, refused):
         raise TypeError(f"[{op}] expected real numbers, got {x.dtype}")
     if parts.ndim > 2:
@@ -274,13 +283,12 @@ def plain_quantiles(
 ) -> Iterator[Tensor]:
     """The quantile of each part, as NumPy rounds it: from the nearer of its two neighbours."""
     if isinstance(parts, Tensor) or is_unknown(lanes.shape[-1]):
-        if method not in AT_RUN:
-            raise TypeError(
-                f"[{op}] method {method!r}: a recorded program has to know q and how many elements "
-                f"there are; of these, it may learn them later: {', '.join(AT_RUN)}"
-            )
-        at_run = _quantiles_at_run if method == "linear" else _inverted_at_run
-        yield from at_run(op, lanes, asarray(parts, device=lanes.device), weak)
+        given = _C.reshape(asarray(parts, device=lanes.device), (-1,), None)
+        arranged, found = quantiles_at_run(
+            partial(places_of_all, op, lanes), size_of(lanes), list(given), weak, method
+        )
+        if arranged is not None:
+            yield from (nan_if_any(one, arranged) for one in found)
         return
     last = lanes.shape[-1] - 1
     places = places_of(method, lanes.shape[-1], parts)
@@ -301,26 +309,6 @@ def plain_quantiles(
         yield nan_if_any(one, lanes)
 
 
-def _inverted_at_run(op: str, lanes: Tensor, parts: Tensor, weak: bool) -> Iterator[Tensor]:
-    """The same where only a run knows the parts, or the size of lanes."""
-    last = size_of(lanes) - 1
-    places = [inverted_place(last, part) for part in _C.reshape(parts, (-1,), None)]
-    if places:
-        lanes, found = places_of_all(op, lanes, places)
-        yield from (nan_if_any(one, lanes) for one in found)
-
-
-def inverted_place(last: Tensor, part: Any) -> Tensor:
-    """Return the place of the element that has the part of all at or below it, as NumPy does.
-
-    The last place of each lane is known at a run only.
-    """
-    is_float = part.dtype.kind == "f"
-    counts = _C.astype(last + 1, part.dtype, False) * part if is_float else (last + 1) * part
-    places = _C.astype(ceil(counts - 1), last.dtype, False)
-    return minimum(maximum(places, 0), last)
-
-
 def _neighbours(place: Any, last: int, is_whole: bool) -> tuple[int, int]:
     """The two elements that a place is between."""
     if is_whole:
@@ -328,37 +316,6 @@ def _neighbours(place: Any, last: int, is_whole: bool) -> tuple[int, int]:
     if place < 0:
         return 0, 0
     return (int(place), int(place) + 1) if place < last else (last, last)  # NaN is at the end
-
-
-def _quantiles_at_run(op: str, lanes: Tensor, parts: Tensor, weak: bool) -> Iterator[Tensor]:
-    """The same where only a run knows the parts, or the size of lanes."""
-    last = size_of(lanes) - 1
-    numbers: Any = lanes.shape[-1] - 1
-    given = _C.astype(parts, last.dtype, False) if parts.dtype.kind == "b" else parts
-    if is_narrow(given.dtype):  # which may be an infinity there, and no number of Python's
-        numbers = _C.astype(last, given.dtype, False)
-    places = list(_C.reshape(numbers * given, (-1,), None))
-    if not places:
-        return
-    if given.dtype.kind in "iu":
-        lanes, found = places_of_all(op, lanes, [_C.astype(x, last.dtype, False) for x in places])
-        yield from (nan_if_any(below, lanes) for below in found)
-        return
-    are_inside = [place < numbers for place in places]
-    low = [
-        _C.where(is_inside, _C.astype(place, last.dtype, False), last)
-        for is_inside, place in zip(are_inside, places, strict=True)
-    ]
-    lanes, found = places_of_all(op, lanes, [*low, *(minimum(x + 1, last) for x in low)])
-    for k, (is_inside, place) in enumerate(zip(are_inside, places, strict=True)):
-        below, above = found[k], found[k + len(places)]
-        share = place - _C.where(is_inside, floor(place), -1)
-        difference = above - below
-        # A part that is a number of Python's has the dtype of what it is multiplied with.
-        kind = (difference * 0.5).dtype if weak else share.dtype
-        from_above = above - difference * _C.astype(1 - share, kind, False)
-        from_below = below + difference * _C.astype(share, kind, False)
-        yield nan_if_any(_C.where(share >= 0.5, from_above, from_below), lanes)
 
 
 def _in_places(op: str, lanes: Tensor, places: list[int], *, by_rows: bool) -> Tensor:
