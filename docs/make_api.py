@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import operator
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import oneflow_lite as flow
+from oneflow_lite.ops.creation.scalar_types import ScalarType
 
 TARGET = Path(__file__).parent / "api.md"
 # What the array API standard has.
@@ -52,7 +54,18 @@ TITLES = {
         ("interop.dlpack", "interop.files", "interop.pickling"), "Files and other libraries"
     ),
 }
-_OWN_CHAPTER = ("linalg", "fft", "random", "vm", "engine", "cuda", "profiler", "sbp")
+_OWN_CHAPTER = (
+    "linalg",
+    "fft",
+    "random",
+    "lib.stride_tricks",
+    "testing",
+    "vm",
+    "engine",
+    "cuda",
+    "profiler",
+    "sbp",
+)
 ORIGINS = ("standard", "NumPy", "own")
 SPACES = (*_OWN_CHAPTER, "interchange")
 
@@ -136,9 +149,14 @@ LOOKS["random.choice"] = "where p is given as a tensor"
 _INSPECTION = ("__array_api_version__", "__array_namespace_info__", "__version__")
 
 
+def module_of(space: str) -> Any:
+    """Return the package (for "") or one of its modules."""
+    return operator.attrgetter(space)(flow) if space else flow
+
+
 def public_names(space: str) -> list[str]:
     """Return the public names of the package (for "") or of one of its modules, sorted."""
-    module = getattr(flow, space) if space else flow
+    module = module_of(space)
     names = getattr(module, "__all__", dir(module))
     found = [name for name in names if not name.startswith("_") or name in _INSPECTION]
     return sorted(n for n in found if not isinstance(getattr(module, n), ModuleType))
@@ -149,7 +167,7 @@ def public() -> dict[str, Any]:
     """Return what every public name stands for, without the members of Tensor."""
     found = {name: getattr(flow, name) for name in (*public_names(""), *_INSPECTION)}
     for space in SPACES:
-        module = getattr(flow, space)
+        module = module_of(space)
         found |= {f"{space}.{name}": getattr(module, name) for name in public_names(space)}
     return found
 
@@ -189,7 +207,7 @@ def title_of(name: str, value: Any) -> str:
         return "Inspection"
     if name in _standard_names():
         return _standard_names()[name].capitalize()
-    if isinstance(value, np.dtype):
+    if isinstance(value, ScalarType):
         module = "dtypes"
     elif isinstance(value, flow.Op):
         module = "ops.elementwise"
@@ -223,9 +241,9 @@ def titles() -> tuple[str, ...]:
         _NUMPYS,
         "Convolution",
         "Inspection",
-        *(f"`flow.{space}`" for space in _OWN_CHAPTER[:3]),
+        *(f"`flow.{space}`" for space in _OWN_CHAPTER[:5]),
         *(_CENTRE, _OTHERS),
-        *(f"`flow.{space}`" for space in _OWN_CHAPTER[3:]),
+        *(f"`flow.{space}`" for space in _OWN_CHAPTER[5:]),
     )
 
 
@@ -234,13 +252,14 @@ def origin(name: str, value: Any) -> str:
     numbers = STANDARD["CONSTANTS"] + _INSPECTION[:2]
     if name in _standard_names() or name in numbers:
         return "standard"
-    if isinstance(value, np.dtype) and value.name == name != "float16":
+    if isinstance(value, ScalarType) and value.name == name != "float16":
         return "standard"
     space, _, last = name.rpartition(".")
     roots: dict[str, list[Any]] = {
         "": [np],
         "random": [np.random, np.random.Generator],
         "linalg": [np.linalg],
+        "lib.stride_tricks": [np.lib.stride_tricks],
     }
     known = any(hasattr(root, last) for root in roots.get(space, [getattr(np, space, None)]))
     return "NumPy" if known and name != "__version__" else "own"
@@ -305,7 +324,7 @@ _PLAIN = {
 
 def row(name: str, value: Any) -> str:
     """Return one row of a table."""
-    said = _PLAIN.get(name, f"A dtype, `{value!r}`" if isinstance(value, np.dtype) else value)
+    said = _PLAIN.get(name, value)
     shown = signature(name, value) if callable(value) and name not in _PLAIN else name
     return f"| `{shown}` | {origin(name, value)} | {described(name, said)} |"
 

@@ -6,6 +6,7 @@
 array([3., 5., 7.])
 """
 
+import importlib as _importlib
 import typing as _typing
 
 try:
@@ -38,6 +39,7 @@ from oneflow_lite import (
     fft as fft,
     graph as graph,
     interchange as interchange,
+    lib as lib,
     lifecycle as lifecycle,
     linalg as linalg,
     profiler as profiler,
@@ -86,6 +88,7 @@ from oneflow_lite.ops.creation.host_data import *
 from oneflow_lite.ops.creation.index_objects import *
 from oneflow_lite.ops.creation.matrices import *
 from oneflow_lite.ops.creation.ranges import *
+from oneflow_lite.ops.creation.scalar_types import *
 from oneflow_lite.ops.data_types import *
 from oneflow_lite.ops.elementwise import *
 from oneflow_lite.ops.indexing import *
@@ -128,7 +131,7 @@ from oneflow_lite.ops.statistics.nan_reduction import *
 from oneflow_lite.ops.statistics.reduction import *
 from oneflow_lite.ops.statistics.scan import *
 from oneflow_lite.ops.utility import *
-from oneflow_lite.tensor import Tensor as Tensor, tensor as tensor
+from oneflow_lite.tensor import Tensor as Tensor, ndarray as ndarray, tensor as tensor
 from oneflow_lite.vm import synchronize as synchronize
 
 __version__ = "0.1.0"
@@ -136,11 +139,15 @@ __version__ = "0.1.0"
 
 __array_api_version__: str
 
-if not _typing.TYPE_CHECKING:  # with it, type checkers would take any name
+if _typing.TYPE_CHECKING:
+    from oneflow_lite import testing as testing
+else:  # for type checkers it would be any name
 
-    def __getattr__(name: str) -> str:
+    def __getattr__(name: str) -> _typing.Any:
         if name == "__array_api_version__":  # a flag decides
             return _array_api_version()
+        if name == "testing":  # NumPy's takes long to import
+            return _importlib.import_module("oneflow_lite.testing")
         if name == "bfloat16":
             raise AttributeError(_C.NO_BFLOAT16)
         raise AttributeError(f"module 'oneflow_lite' has no attribute {name!r}")

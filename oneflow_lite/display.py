@@ -34,6 +34,21 @@ def tensor_repr(self: Tensor) -> str:
     return _instead_of_elements(self, f"<failed: {failures.summary(failure)}>")
 
 
+def tensor_str(self: Tensor) -> str:
+    """Return the number of a 0-d tensor as text, as of NumPy's scalars, and else the repr.
+
+    So it does where there is no number to show: of a failed tensor, while a function is traced.
+    """
+    if self.ndim or _C.is_recording() or (_is_debugged() and not self.is_ready()):
+        return tensor_repr(self)
+    if _C.failure(self, "__str__") is not None:
+        return tensor_repr(self)
+    try:
+        return str(self.numpy()[()])
+    except Exception:  # the copy to the host has failed, and the repr says why
+        return tensor_repr(self)
+
+
 def _instead_of_elements(x: Tensor, text: str) -> str:
     return f"tensor({text}, shape={x.shape}, dtype={x.dtype.name}, device='{x.device}')"
 

@@ -9,7 +9,7 @@ import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy import e, euler_gamma, inf, nan, newaxis, pi
@@ -23,6 +23,7 @@ except ImportError:
     _ml_dtypes = None
 
 DType = np.dtype[Any]
+HAS_BFLOAT16 = _ml_dtypes is not None
 
 bool = np.dtype(np.bool_)
 int8 = np.dtype(np.int8)
@@ -43,35 +44,13 @@ if _ml_dtypes is not None:
     _C.set_bfloat16(bfloat16)
 
 __all__ = [
-    "bfloat16",
-    "bool",
-    "bool_",
-    "byte",
     "can_cast",
-    "cdouble",
-    "complex64",
-    "complex128",
-    "csingle",
-    "double",
     "e",
     "euler_gamma",
     "finfo",
-    "float16",
-    "float32",
-    "float64",
-    "half",
     "iinfo",
     "inf",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "int_",
-    "intc",
-    "intp",
     "isdtype",
-    "long",
-    "longlong",
     "min_scalar_type",
     "nan",
     "newaxis",
@@ -79,22 +58,7 @@ __all__ = [
     "promote",
     "promote_types",
     "result_type",
-    "short",
-    "single",
-    "ubyte",
-    "uint",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "uintc",
-    "uintp",
-    "ulong",
-    "ulonglong",
-    "ushort",
 ]
-if not TYPE_CHECKING and _ml_dtypes is None:
-    __all__.remove("bfloat16")
 
 # The kinds of `isdtype`, each as NumPy's one-letter kinds.
 _KINDS = {
@@ -156,16 +120,6 @@ def computed_in(dtype: DType) -> DType:
 
 
 canonical = _C.canonical  # the supported dtype that a dtype, a type or a name means
-
-# NumPy's other names.
-bool_ = bool
-byte, ubyte, short, ushort = int8, uint8, int16, uint16
-intc, uintc = canonical(np.intc, "intc"), canonical(np.uintc, "uintc")
-long, ulong = canonical(np.long, "long"), canonical(np.ulong, "ulong")
-longlong, ulonglong = canonical(np.longlong, "longlong"), canonical(np.ulonglong, "ulonglong")
-int_ = intp = canonical(np.intp, "intp")
-uint = uintp = canonical(np.uintp, "uintp")
-half, single, double, csingle, cdouble = float16, float32, float64, complex64, complex128
 
 
 @_C.native(_C.paths.result_type)

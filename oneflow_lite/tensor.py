@@ -14,14 +14,24 @@ from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.dtypes import canonical, kind_of
 from oneflow_lite.inspection import VERSIONS
 from oneflow_lite.interop import dlpack, numpy_functions, pickling, row_methods
-from oneflow_lite.ops import data_types, elementwise, indexing, linear_algebra, searching, sorting
+from oneflow_lite.ops import (
+    data_types,
+    elementwise,
+    flat,
+    indexing,
+    linear_algebra,
+    searching,
+    sorting,
+)
 from oneflow_lite.ops.creation.data import tensor
 from oneflow_lite.ops.manipulation import shapes, tiling
 from oneflow_lite.ops.numpy import selection, sorting as partial_sorting
 from oneflow_lite.ops.operands import copied, order_of
 from oneflow_lite.ops.statistics import reduction, scan
 
-__all__ = ["Tensor", "tensor"]
+__all__ = ["Tensor", "ndarray", "tensor"]
+
+ndarray = Tensor  # NumPy's name
 
 _METHODS: dict[str, Any] = {}
 
@@ -425,11 +435,43 @@ def __deepcopy__(self: Tensor, memo: dict[int, Any]) -> Tensor:  # noqa: N807
     return _C.astype(self, self.dtype, True)
 
 
+@_method
+def view(self: Tensor, dtype: Any = None, type: Any = None) -> Tensor:
+    """Return a view of the same bytes, in another dtype if one is given.
+
+    Along the last axis, whose elements lie side by side, a dtype of another size has more
+    elements, or fewer. An element begins at a multiple of its own size in the storage.
+
+    Parameters
+    ----------
+    dtype : dtype, optional
+        That of the view; by default that of the tensor.
+    type : type, optional
+        NumPy's; ``flow.Tensor`` is the only one.
+
+    Raises
+    ------
+    ValueError
+        Where the bytes are no elements of the dtype.
+
+    Examples
+    --------
+    >>> flow.tensor([1.0, 2.0], dtype="float32").view("int32").tolist()
+    [1065353216, 1073741824]
+    """
+    if dtype is Tensor:
+        dtype, type = None, dtype
+    if type not in (None, Tensor):
+        raise TypeError(f"[view] type: expected flow.Tensor, got {type!r}")
+    return _C.reinterpret(self, self.dtype if dtype is None else dtype, "view")
+
+
 _METHODS |= dlpack.METHODS | pickling.METHODS | numpy_functions.METHODS
 _METHODS |= {
     "conjugate": conj,
+    "flat": property(flat.flat_of, flat.set_flat),
     "__repr__": display.tensor_repr,
-    "__str__": display.tensor_repr,
+    "__str__": display.tensor_str,
 }
 for _type, _methods in ((Tensor, _METHODS), (Op, row_methods.METHODS)):
     for _name, _function in _methods.items():

@@ -11,6 +11,8 @@ class module_;
 namespace ofl::python {
 
 void init_tensor_functions(PyObject* module);  // tensor/functions.cpp
+void init_dtypes(PyObject* module);            // dtypes.cpp
+void init_views(PyObject* module);             // tensor/views.cpp
 void init_indexing(PyObject* module);          // tensor/indexing.cpp
 void init_array_functions(PyObject* module);   // ops/array_functions.cpp
 void init_blas(PyObject* module);              // ops/blas.cpp

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "python/bind.h"
 #include "python/errors.h"
 #include "python/tensor/object.h"
 
@@ -11,6 +12,7 @@ namespace ofl::python {
 namespace {
 
 PyArray_Descr* bfloat16_descr = nullptr;
+PyObject* scalar_types[kDTypeCount] = {};  // the package's own; they stay as long as the process
 
 /// NumPy's names differ for "long": match by kind and size.
 bool same_type(PyArray_Descr* descr, DType dtype) {
@@ -75,6 +77,7 @@ std::optional<DType> dtype_of_type(PyObject* type) {
     const auto dtype = static_cast<DType>(i);
     const PyArray_Descr* descr = descr_or_null(dtype);
     if (descr && type == reinterpret_cast<PyObject*>(descr->typeobj)) return dtype;
+    if (type == scalar_types[i]) return dtype;
   }
   return std::nullopt;
 }
@@ -163,6 +166,75 @@ DType parse_dtype(PyObject* object, const char* op) {
     clear_if(PyExc_TypeError, PyExc_KeyError);
   }
   refuse(object, op);
+}
+
+namespace {
+
+/// The dtype of a scalar type of the package, or of a subclass of one.
+PyObject* descr_of_scalar_type(PyObject* type) {
+  for (auto* one = reinterpret_cast<PyTypeObject*>(type); one; one = one->tp_base) {
+    for (int i = 0; i < kDTypeCount; ++i) {
+      if (scalar_types[i] != reinterpret_cast<PyObject*>(one)) continue;
+      return reinterpret_cast<PyObject*>(descr_or_null(static_cast<DType>(i)));
+    }
+  }
+  return nullptr;
+}
+
+Py_hash_t hash_of_scalar_type(PyObject* self) {
+  PyObject* const descr = descr_of_scalar_type(self);
+  return descr ? PyObject_Hash(descr) : PyType_Type.tp_hash(self);
+}
+
+/// Two of them are one dtype or two; with anything else the dtype is compared. None is no dtype,
+/// though NumPy takes it for float64.
+PyObject* compare_scalar_type(PyObject* self, PyObject* other, int how) {
+  PyObject* const descr = descr_of_scalar_type(self);
+  if (!descr || (how != Py_EQ && how != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
+  if (other == Py_None) return PyBool_FromLong(how == Py_NE);
+  PyObject* const others = PyType_Check(other) ? descr_of_scalar_type(other) : nullptr;
+  return PyObject_RichCompare(descr, others ? others : other, how);
+}
+
+int refuse_attribute(PyObject* self, PyObject* name, PyObject*) {
+  PyErr_Format(PyExc_TypeError, "attributes of %s cannot be set, %R among them",
+               reinterpret_cast<PyTypeObject*>(self)->tp_name, name);
+  return -1;
+}
+
+/// What the package's scalar types are instances of. NumPy asks a type for its hash and attributes
+/// in each comparison with a dtype, so they are found without Python's help.
+PyObject* make_scalar_meta() {
+  PyType_Slot slots[] = {{Py_tp_base, &PyType_Type},
+                         {Py_tp_hash, reinterpret_cast<void*>(hash_of_scalar_type)},
+                         {Py_tp_richcompare, reinterpret_cast<void*>(compare_scalar_type)},
+                         {Py_tp_setattro, reinterpret_cast<void*>(refuse_attribute)},
+                         {0, nullptr}};
+  PyType_Spec spec{"oneflow_lite._C.ScalarMeta", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                   slots};
+  return checked(PyType_FromSpec(&spec));
+}
+
+/// set_scalar_type(dtype, type): from then on the type is taken for the dtype.
+PyObject* set_scalar_type(PyObject*, PyObject* arguments) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    PyObject *dtype, *type;
+    if (!PyArg_ParseTuple(arguments, "OO!", &dtype, &PyType_Type, &type)) throw PythonErrorSet{};
+    PyObject*& known = scalar_types[static_cast<int>(parse_dtype(dtype, "set_scalar_type"))];
+    Py_XSETREF(known, Py_NewRef(type));
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef functions[] = {{"set_scalar_type", set_scalar_type, METH_VARARGS, nullptr},
+                           {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+void init_dtypes(PyObject* module) {
+  if (PyModule_AddFunctions(module, functions) < 0) throw PythonErrorSet{};
+  const Reference meta(make_scalar_meta());
+  if (PyModule_AddObjectRef(module, "ScalarMeta", meta.get()) < 0) throw PythonErrorSet{};
 }
 
 }  // namespace ofl::python

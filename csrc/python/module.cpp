@@ -48,7 +48,9 @@ PYBIND11_MODULE(_C, m) {
   init_many_numbers(m.ptr());
   m.add_object("OutOfMemoryError", out_of_memory_type());
   m.add_object("TraceError", recording_error_type());
+  init_dtypes(m.ptr());
   init_tensor_functions(m.ptr());
+  init_views(m.ptr());
   init_array_functions(m.ptr());
   init_indexing(m.ptr());
   bind_machine_functions(m);

@@ -55,6 +55,8 @@ class TensorStorage {
   bool writable() const { return writable_; }
   /// Copies of devices use its memory as it is.
   bool is_pinned() const { return is_pinned_; }
+  /// Its memory is another library's: it is there from the start, and may begin at any byte.
+  bool is_foreign() const { return owner_ != nullptr; }
   /// It holds temporaries of one run of a program. Before it has memory.
   void note_arena() { is_arena_ = true; }
   /// Another library gets the address of device memory. When the last handle goes, what is in the

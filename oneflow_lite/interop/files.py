@@ -192,7 +192,7 @@ def tensor_of(found: npt.NDArray[Any], target: Device, mapped: bool) -> Tensor:
         canonical("bfloat16", "load")  # needs a package
     bits = found.view(np.uint16) if is_bfloat16 else found
     x = from_dlpack(bits) if mapped else tensor(bits, device="cpu" if is_bfloat16 else target)
-    return _C.to_device(_C.as_bfloat16(x) if is_bfloat16 else x, target, False)
+    return _C.to_device(_C.reinterpret(x, "bfloat16", "load") if is_bfloat16 else x, target, False)
 
 
 def _value(x: Any) -> npt.NDArray[Any]:

@@ -34,9 +34,11 @@ def test_creation(device: flow.Device) -> None:
     assert flow.tensor([2**70], dtype=B).item() == 2.0**70
     drawn = flow.random.default_rng(3).normal(size=20, dtype=B, device=device)
     check(np.random.default_rng(3).normal(size=20).astype(B), drawn)
-    for bad in ([1j], ["a"]):
-        with pytest.raises(TypeError, match=r"\[tensor\]"):
-            flow.tensor(bad, dtype=B)
+    check(np.array([1.5, 2], B), flow.tensor(["1.5", "2"], dtype=B, device=device))
+    with pytest.raises(TypeError, match=r"\[tensor\]"):
+        flow.tensor([1j], dtype=B)
+    with pytest.raises(ValueError, match=r"\[tensor\]"):
+        flow.tensor(["a"], dtype=B)
 
 
 def test_looks(device: flow.Device) -> None:

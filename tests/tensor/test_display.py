@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
+import numpy as np
 import pytest
 
 import oneflow_lite as flow
@@ -175,3 +176,23 @@ opened.set()
     done = run_program(code, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count("tensor(<pending>, shape=(3,)") == 2
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "float32", "complex64"])
+def test_the_text_of_a_number_is_numpys(device: flow.Device, dtype: str) -> None:
+    for value in (0.1, 1e20, -2.0, float("nan")) if "f" in dtype or "c" in dtype else (0, 1):
+        theirs = np.array(value).astype(dtype)[()]
+        x = flow.tensor(theirs, device=device)
+        assert f"{x!s} {x}" == f"{theirs!s} {theirs}"
+        assert "%s" % x == "%s" % theirs  # noqa: UP031
+        assert repr(x).startswith("tensor(")
+    assert str(flow.ones(1, device=device)) == f"tensor([1.], dtype=float64, device='{device}')"
+
+
+def test_the_text_of_no_number(device: flow.Device) -> None:
+    x = failed(MemoryError("none left"), 1).to(device)
+    assert str(x[0]).startswith("tensor(<failed: MemoryError: none left; ")
+    seen = []
+    y = flow.ones(2, device=device)
+    flow.graph.trace(lambda y: [seen.append(str(y.sum())), y + 1][1], y)
+    assert seen == [f"tensor(<recorded>, shape=(), dtype=float64, device='{device}')"]

@@ -69,6 +69,7 @@ def needs_an_example(value: Any) -> bool:
     if not isinstance(value, type):
         return callable(value)
     kinds = (tuple, Exception, flow.engine.Completion, flow.Device, np.generic)
+    kinds += (np.random.BitGenerator,)
     return not issubclass(value, kinds)
 
 

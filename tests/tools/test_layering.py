@@ -82,17 +82,17 @@ KNOWN_FOLDERS_WITH_RINGS = {"ops", "python"}
 LAYERS = (
     {"_C", "main_interpreter", "flag_values", "flag_types"},
     {"flags", "dtypes", "device", "inspection", "failures", "launchers"},
-    {"ops", "linalg", "fft", "random", "interop", "interchange", "display", "tensor"},
+    {"ops", "linalg", "fft", "random", "lib", "interop", "interchange", "display", "tensor"},
     {"cuda"},
     {"engine"},
     {"profiler", "vm"},
     {"graph"},
     {"distributed"},
-    {"lifecycle"},
+    {"lifecycle", "testing"},
     {"", "__main__"},  # "" is the package itself
 )
 # Within their layer: imports point left.
-ORDER = ("ops", "linalg", "fft", "random", "interop", "interchange", "display", "tensor")
+ORDER = ("ops", "linalg", "fft", "random", "lib", "interop", "interchange", "display", "tensor")
 
 CPP = sorted(path for path in CSRC.rglob("*") if path.suffix in (".h", ".cpp"))
 PACKAGE_FILES = sorted(PACKAGE.rglob("*.py"))

@@ -25,7 +25,8 @@ Tensor whole_of(const Tensor& x) {
   const auto bytes = static_cast<int64_t>(x.storage->bytes());
   const Extent extent = extent_of(x.shape, x.strides, itemsize);
   const bool covers = x.offset + extent.low == 0 && extent.high - extent.low == bytes;
-  if (covers && x.size() * itemsize == bytes) return x;
+  const bool once = x.size() * itemsize == bytes && !may_self_overlap(x.shape, x.strides, itemsize);
+  if (covers && once) return x;
   Tensor whole = x;
   const bool fits = bytes % itemsize == 0 && (x.offset + extent.low) % itemsize == 0;
   if (!fits) whole.dtype = DType::u8;

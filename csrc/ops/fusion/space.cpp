@@ -35,7 +35,8 @@ FusionSpace::Place FusionSpace::make_place(const Newcomer& newcomer, int k, int 
   place.memory = memory;
   place.written = k == args.iteration.operands - 1;
   place.offset = reinterpret_cast<intptr_t>(args.data[k]);
-  place.item_size = static_cast<int64_t>(size_of(args.dtype[k]));
+  place.dtype = args.dtype[k];
+  place.item_size = static_cast<int64_t>(size_of(place.dtype));
   place.low = place.offset;
   place.high = place.offset + place.item_size;
   const auto add_row = [&](int64_t dim, int64_t stride) {
@@ -120,12 +121,13 @@ void FusionSpace::add_use(const Place& place, int16_t base, int number, bool red
     memory.first = number;
     memory.offset = place.offset;
     memory.item_size = place.item_size;
+    memory.dtype = place.dtype;
     memory.dims = place.dims;
     memories_.push_back(memory);
   }
   Memory& memory = memories_[place.memory];
-  const bool same = memory.offset == place.offset && memory.item_size == place.item_size &&
-                    memory.dims == place.dims;
+  const bool same =
+      memory.offset == place.offset && memory.dtype == place.dtype && memory.dims == place.dims;
   memory.plain = memory.plain && is_flat(place) && same;
   memory.written = memory.written || place.written;
   memory.last = number;

@@ -31,6 +31,7 @@ class FusionSpace {
     bool unseen = false;      // by others, before and after: it is never in memory
     int first = 0, last = 0;  // kernels that use it
     int64_t offset = 0, item_size = 0;  // of the place, where it is plain
+    DType dtype = DType::f64;           // the same
     Dims dims;                          // the same
     int buffer = -1;                    // number, where it is in tiles alone
 
@@ -64,10 +65,11 @@ class FusionSpace {
     int memory;
     bool written;
     int64_t offset, low, high, item_size;  // bytes
+    DType dtype;
     Dims dims, strides;
 
     bool same_as(const Place& other) const {
-      return memory == other.memory && offset == other.offset && item_size == other.item_size &&
+      return memory == other.memory && offset == other.offset && dtype == other.dtype &&
              dims == other.dims && strides == other.strides;
     }
   };

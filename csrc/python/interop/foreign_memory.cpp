@@ -9,23 +9,23 @@ bool may_be_written(const Tensor& x) {
          !may_self_overlap(x.shape, x.strides, static_cast<int64_t>(size_of(x.dtype)));
 }
 
-namespace {
+/// A kernel of a device's own may read both parts of a complex number at once.
+int64_t alignment_of(Device device, DType dtype) {
+  const bool by_parts = ep::backend_of(device.type).runs_host_kernels;
+  return static_cast<int64_t>(by_parts ? info(dtype).align : size_of(dtype));
+}
 
-bool is_aligned(const Tensor& x, const char* first, int64_t align) {
-  if (reinterpret_cast<uintptr_t>(first) % static_cast<uintptr_t>(align)) return false;
+bool is_aligned(const Tensor& x, uintptr_t first, int64_t align) {
+  if (first % static_cast<uintptr_t>(align)) return false;
   for (int d = 0; d < x.ndim(); ++d) {
     if (x.shape[d] > 1 && x.strides[d] % align) return false;
   }
   return true;
 }
 
-}  // namespace
-
 MemoryRange range_of(const Tensor& x, Device device, char* first, const char* op) {
-  // A kernel of a device's own may read both parts of a complex number at once.
-  const size_t align =
-      ep::backend_of(device.type).runs_host_kernels ? info(x.dtype).align : size_of(x.dtype);
-  if (!is_aligned(x, first, static_cast<int64_t>(align))) {
+  const int64_t align = alignment_of(device, x.dtype);
+  if (!is_aligned(x, reinterpret_cast<uintptr_t>(first), align)) {
     fail(ErrorKind::buffer, "[", op, "] expected memory aligned to ", align, " bytes for ",
          name_of(x.dtype), "; copy it first");
   }

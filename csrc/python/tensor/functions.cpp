@@ -219,15 +219,6 @@ PyObject* shared_array_of(Arguments given) {
   return shared_array(require_tensor(given[0], "__array__"));
 }
 
-PyObject* as_bfloat16(Arguments given) {
-  Tensor view = require_tensor(given[0], "as_bfloat16");
-  if (view.dtype != DType::u16) {
-    fail(ErrorKind::type, "[as_bfloat16] expected bits in uint16, got ", name_of(view.dtype));
-  }
-  view.dtype = DType::bf16;
-  return wrap(std::move(view));
-}
-
 /// layouts(operands): shapes, strides and dtypes as bytes; None where one is no tensor.
 PyObject* layouts_of(Arguments given) {
   SmallVector<int64_t, 32> words;  // of each: dtype, number of dimensions, shape, strides
@@ -334,7 +325,6 @@ PyMethodDef functions[] = {positional<set_converter, 1>("set_converter"),
                            positional<held_of, 2>("held"),
                            positional<integers_of, 2>("integers"),
                            positional<set_bfloat16_of, 1>("set_bfloat16"),
-                           positional<as_bfloat16, 1>("as_bfloat16"),
                            positional<shared_array_of, 1>("shared_array"),
                            {nullptr, nullptr, 0, nullptr}};
 

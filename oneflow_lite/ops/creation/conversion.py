@@ -72,6 +72,8 @@ def _host_array(data: Any, dtype: Any) -> npt.NDArray[Any]:
         array = np.asarray(data)
         if array.dtype == object and not is_array and _all_numbers(array):
             array = _large_integers(array, wanted)
+        if array.dtype.kind in "SUT":  # NumPy reads the numbers
+            return _of_text(data, array.dtype, wanted)
         native = canonical(array.dtype, "tensor")
         if wanted is None or wanted == native:
             return array.astype(native, copy=False)
@@ -86,6 +88,16 @@ def _host_array(data: Any, dtype: Any) -> npt.NDArray[Any]:
             return np.asarray(data, dtype=computed_in(wanted)).astype(wanted, copy=False)
     except (ValueError, OverflowError) as error:
         raise type(error)(f"[tensor] {error}") from None
+
+
+def _of_text(data: Any, text: DType, wanted: DType | None) -> npt.NDArray[Any]:
+    """The numbers that strings say."""
+    if wanted is None:
+        raise TypeError(
+            f"[tensor] unsupported dtype {text}: tensors hold no text; with a dtype the numbers in "
+            "it are read, as in array(['1', '2'], dtype='int64')"
+        )
+    return np.array(data, dtype=computed_in(wanted)).astype(wanted, copy=False)
 
 
 def _all_numbers(array: npt.NDArray[Any]) -> bool:

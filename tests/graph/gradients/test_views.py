@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from oneflow_lite.lib.stride_tricks import as_strided, sliding_window_view
 from tests.support.graphs.differences import assert_gradients
 
 WEIGHTS = np.random.default_rng(0).normal(size=500)
@@ -36,6 +37,10 @@ VIEWS = {
     "the diagonal": flow.diagonal,
     "empty": lambda x: x[2:2],
     "squeezed": lambda x: flow.squeeze(x[:1], axis=0),
+    "windows": lambda x: sliding_window_view(x, (2, 3)),
+    "windows of a part, backwards": lambda x: sliding_window_view(x[1:, ::-2], 2, axis=0),
+    "by strides": lambda x: as_strided(x[:, 1], (3, 2), (x.strides[0], x.strides[0])),
+    "windows, broadcast": lambda x: flow.broadcast_to(sliding_window_view(x[0], 3), (4, 2, 3)),
     "split": lambda x: flow.concat([part * k for k, part in enumerate(flow.unstack(x), 1)]),
 }
 

@@ -210,3 +210,34 @@ def test_text_of_a_file_in_memory() -> None:
     file = io.StringIO()
     flow.savetxt(file, flow.eye(2), "%d", newline=";")
     assert file.getvalue() == "1 0;0 1;"
+
+
+@pytest.mark.parametrize(
+    ("data", "dtype"),
+    [
+        (["1", " 2 "], int),
+        (["1.5", "-inf", "nan"], float),
+        ([["1"], ["2"]], "float32"),
+        (["1", "2", "3"], "uint8"),
+        ([b"1", b"-2"], "int16"),
+        (np.array(["1.5", "2"]), "float64"),
+        (np.array(["7"], dtype=np.dtypes.StringDType()), "int64"),
+        (["1+2j"], complex),
+        (["1", 2], "float16"),
+        ("12", "int32"),
+    ],
+)
+def test_numbers_in_text(data: Any, dtype: Any) -> None:
+    theirs, ours = np.array(data, dtype=dtype), flow.array(data, dtype=dtype)
+    assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
+    assert ours.numpy().tobytes() == theirs.tobytes()
+
+
+def test_text_without_numbers() -> None:
+    for call in (flow.array, flow.asarray, flow.tensor):
+        with pytest.raises(TypeError, match="tensors hold no text; with a dtype"):
+            call(["1", "2"])
+    with pytest.raises(ValueError, match=r"^\[tensor\] could not convert string to float: 'one'"):
+        flow.array(["one"], dtype=float)
+    with pytest.raises(OverflowError, match="300"):
+        flow.array(["300"], dtype="uint8")

@@ -26,10 +26,10 @@ def test_name() -> None:
     assert flow.bfloat16 == B
     assert flow.bfloat16.type is ml_dtypes.bfloat16
     for named in (flow.bfloat16, "bfloat16", ml_dtypes.bfloat16, np.dtype("bfloat16")):
-        assert flow.zeros(3, dtype=named).dtype is flow.bfloat16
-        assert flow.ones(3).astype(named).dtype is flow.bfloat16
-        assert flow.ones(3).to(named).dtype is flow.bfloat16
-    assert flow.tensor(np.zeros(2, B).astype(B.newbyteorder("S"))).dtype is flow.bfloat16
+        assert flow.zeros(3, dtype=named).dtype == flow.bfloat16
+        assert flow.ones(3).astype(named).dtype == flow.bfloat16
+        assert flow.ones(3).to(named).dtype == flow.bfloat16
+    assert flow.tensor(np.zeros(2, B).astype(B.newbyteorder("S"))).dtype == flow.bfloat16
     with pytest.raises(TypeError, match="unsupported dtype"):
         flow.zeros(2, dtype="V2")
     with pytest.raises(TypeError, match="float16, bfloat16, float32"):

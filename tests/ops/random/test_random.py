@@ -454,3 +454,29 @@ def test_the_names_are_the_methods_of_the_default_generator() -> None:
     assert set(module.__all__) == methods
     draws = {name for name in vars(generator.Distributions) if not name.startswith("_")}
     assert draws <= methods
+
+
+@pytest.mark.parametrize("name", ["PCG64", "PCG64DXSM", "SFC64", "MT19937"])
+def test_numpys_sources_of_bits(name: str) -> None:
+    ours = flow.random.Generator(getattr(flow.random, name)(3))
+    theirs = np.random.Generator(getattr(np.random, name)(3))
+    assert ours.normal(size=4).tolist() == theirs.normal(size=4).tolist()
+    assert ours.integers(9, size=4).tolist() == theirs.integers(9, size=4).tolist()
+
+
+def test_seeds_that_spawn() -> None:
+    ours, theirs = flow.random.SeedSequence(1).spawn(2), np.random.SeedSequence(1).spawn(2)
+    for one, other in zip(ours, theirs, strict=True):
+        drawn = flow.random.default_rng(one).random(3)
+        assert drawn.tolist() == np.random.default_rng(other).random(3).tolist()
+
+
+@pytest.mark.parametrize(
+    "name", ["rand", "randn", "randint", "random_sample", "ranf", "sample", "RandomState"]
+)
+def test_functions_of_the_global_state_say_what_to_use(name: str) -> None:
+    assert hasattr(np.random, name)
+    with pytest.raises(AttributeError, match=rf"no {name}: its numbers are those of .*default_rng"):
+        getattr(flow.random, name)
+    with pytest.raises(AttributeError, match="has no attribute 'dice'"):
+        _ = flow.random.dice  # type: ignore[attr-defined]

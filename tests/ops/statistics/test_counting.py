@@ -187,7 +187,7 @@ def test_wrong_histograms(device: flow.Device) -> None:
     t = flow.tensor([1.0, np.nan], device=device)
     for call, error, text in (
         (lambda: flow.histogram(t), ValueError, "range of .* is not finite"),
-        (lambda: flow.histogram(t, "auto"), ValueError, "got 'auto'"),
+        (lambda: flow.histogram(t, "auto"), ValueError, "not finite"),
         (lambda: flow.histogram(t, 0, (0, 1)), ValueError, "bins"),
         (lambda: flow.histogram(t, 2, (1, 0)), ValueError, "max must be larger than min"),
         (lambda: flow.histogram(t, 1.5, (0, 1)), TypeError, "bins"),
@@ -290,3 +290,29 @@ def test_places_of_masks(device: flow.Device) -> None:
     wide = rng.random((300, 70)) < 0.3
     for one, other in zip(np.nonzero(wide), flow.nonzero(flow.tensor(wide)), strict=True):
         same(one, other)
+
+
+RULES = ("auto", "fd", "doane", "scott", "stone", "rice", "sturges", "sqrt")
+
+
+@pytest.mark.filterwarnings("ignore:The number of bins estimated may be suboptimal")
+@pytest.mark.parametrize("rule", RULES)
+def test_bins_of_a_rule(device: flow.Device, rule: str) -> None:
+    numbers = np.random.default_rng(0).normal(size=200)
+    for a in (numbers, (numbers * 9).astype("int8"), numbers[:1], numbers[:0], numbers > 0):
+        x = flow.tensor(a, device=device)
+        for limits in (None, (-1.0, 2.0)):
+            counts, edges = np.histogram(a.astype("uint8") if a.dtype == bool else a, rule, limits)
+            for ours, theirs in zip(flow.histogram(x, rule, limits), (counts, edges), strict=True):
+                assert (ours.device, ours.dtype) == (device, theirs.dtype)
+                assert ours.numpy().tobytes() == theirs.tobytes()
+            assert flow.histogram_bin_edges(x, rule, limits).tolist() == edges.tolist()
+
+
+def test_wrong_rules(device: flow.Device) -> None:
+    x = flow.ones(3, device=device)
+    for call in (flow.histogram, flow.histogram_bin_edges):
+        with pytest.raises(ValueError, match=r"^\[histogram\w*\] 'best' is not a valid estimator"):
+            call(x, "best")
+        with pytest.raises(TypeError, match="a number of bins beside weights, got 'auto'"):
+            call(x, "auto", weights=x)

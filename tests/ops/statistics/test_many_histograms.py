@@ -108,7 +108,7 @@ def test_wrong_input(device: flow.Device) -> None:
     edges, plane, many = flow.histogram_bin_edges, flow.histogram2d, flow.histogramdd
     calls: list[tuple[Any, tuple[Any, ...], type[Exception], str]] = [
         (edges, (t,), ValueError, "not finite"),
-        (edges, (v, "auto"), ValueError, "got 'auto'"),
+        (edges, (v, "best"), ValueError, "'best' is not a valid estimator"),
         (edges, (v, 0), ValueError, "bins"),
         (edges, (v, 2, (1, 0)), ValueError, "max must be larger than min"),
         (edges, (v, 1.5), TypeError, "bins"),

@@ -50,6 +50,16 @@ def legal_methods() -> None:
     x.fill(3)
 
 
+def legal_names_of_dtypes() -> None:
+    assert_type(flow.float32(2.5), Tensor)
+    assert_type(flow.float32.itemsize, int)
+    assert_type(flow.float32.name, str)
+    takes_array(np.zeros(2, dtype=flow.float32))
+    assert flow.ones(2, dtype=flow.int8).dtype == flow.int8
+    assert flow.float32 == np.float32
+    assert flow.float32 in (flow.float64, np.dtype("float32"))
+
+
 def legal_functions() -> None:
     x = flow.ones((2, 3))
     unary: Callable[[Tensor], Tensor] = flow.exp

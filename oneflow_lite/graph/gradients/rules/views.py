@@ -8,10 +8,13 @@ overlaps itself?    sums by index
 from oneflow_lite import _C
 from oneflow_lite._C import OpCall, Tensor
 from oneflow_lite.graph.gradients.layouts import inverse, is_dense, memory_order
+from oneflow_lite.graph.gradients.scattering import scatter_add
 from oneflow_lite.graph.gradients.step import Step
 from oneflow_lite.graph.gradients.sums import Sums
 from oneflow_lite.graph.ir import Type
-from oneflow_lite.ops.manipulation.shapes import permute_dims, reshape
+from oneflow_lite.ops.creation.data import zeros
+from oneflow_lite.ops.creation.ranges import arange
+from oneflow_lite.ops.manipulation.shapes import expand_dims, permute_dims, reshape
 from oneflow_lite.ops.statistics.reduction import sum
 
 
@@ -20,7 +23,9 @@ def add_view(step: Step, g: Tensor, sums: Sums) -> None:
     (value,), whole = step.operands, step.type(0)
     seen = step.record.types[step.results[0]]
     if seen.dtype != whole.dtype:
-        step.fail("is a part of complex numbers, which have no gradients")
+        if whole.dtype.kind == "c":
+            step.fail("is a part of complex numbers, which have no gradients")
+        step.fail(f"sees bytes of {whole.dtype} as {seen.dtype}, which has no gradient")
     offset = step.call.attr[1]
     repeated = tuple(
         d for d, (n, s) in enumerate(zip(seen.shape, seen.strides, strict=True)) if n > 1 and not s
@@ -34,7 +39,7 @@ def add_view(step: Step, g: Tensor, sums: Sums) -> None:
     if seen.size == whole.size and _is_dense(seen) and _is_dense(whole):
         sums.add(value, _turned_back(g, seen, whole))
     elif _overlaps(seen):
-        step.fail("is a view that has elements twice: take a copy first")
+        sums.add(value, _summed(g, seen, offset, whole))
     else:
         sums.add_region(value, _view(seen, offset), g)
 
@@ -63,6 +68,19 @@ def _overlaps(seen: Type) -> bool:
                 return True
             reach += step * (n - 1)
     return False
+
+
+def _summed(g: Tensor, seen: Type, offset: int, whole: Type) -> Tensor:
+    """Return the gradient of the whole, whose elements the view has several times or never."""
+    itemsize, low = whole.dtype.itemsize, 0
+    for n, stride in zip(whole.shape, whole.strides, strict=True):
+        low += min(stride * (n - 1), 0)
+    places = zeros((), dtype="int64", device=g.device) + (offset - low) // itemsize
+    for n, stride in zip(seen.shape, seen.strides, strict=True):
+        along = arange(n, dtype="int64", device=g.device) * (stride // itemsize)
+        places = expand_dims(places, axis=-1) + along
+    summed = scatter_add(whole.size, reshape(places, -1), reshape(g, -1))
+    return _view(whole, -low).replay([summed])[0]
 
 
 def _view(seen: Type, offset: int) -> OpCall:

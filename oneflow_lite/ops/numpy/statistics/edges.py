@@ -28,8 +28,9 @@ def histogram_bin_edges(
     ----------
     x : Tensor or array
         Real numbers, flattened.
-    bins : int, Tensor or array
-        How many bins of equal width, or their ascending edges.
+    bins : int, str, Tensor or array
+        How many bins of equal width, the name of NumPy's rule for them (``"auto"``, ``"fd"``,
+        ...), or their ascending edges. NumPy's rules look at all elements, on the host.
     range : (float, float), optional
         The outer edges of bins of equal width; without it, the smallest and the largest element,
         for which the call waits.
@@ -44,8 +45,9 @@ def histogram_bin_edges(
     Raises
     ------
     ValueError
-        For edges that do not ascend, for a range that is not finite, and for the name of a rule:
-        the rules are not there.
+        For edges that do not ascend, for a range that is not finite, and for another name.
+    TypeError
+        For a rule and weights: NumPy has none that knows them.
 
     Examples
     --------
@@ -57,7 +59,7 @@ def histogram_bin_edges(
     numbers = numbers_of(op, given)
     if weighed and weighed[0].shape != given.shape:
         raise ValueError(f"[{op}] expected weights of shape {given.shape}, got {weighed[0].shape}")
-    return edges_of(op, numbers, bins, range)
+    return edges_of(op, numbers, bins, range, weights is not None)
 
 
 def numbers_of(op: str, x: Tensor) -> Tensor:
@@ -66,14 +68,16 @@ def numbers_of(op: str, x: Tensor) -> Tensor:
     return _C.astype(numbers, uint8, False) if numbers.dtype == bool_dtype else numbers
 
 
-def edges_of(op: str, numbers: Tensor, bins: Any, limits: Limits) -> Tensor:
+def edges_of(op: str, numbers: Tensor, bins: Any, limits: Limits, weighted: bool) -> Tensor:
     """Return the edges of bins: given ones, or of bins of equal width, as NumPy has them."""
-    if isinstance(bins, str):
-        raise ValueError(f"[{op}] expected a number of bins or their edges, got {bins!r}")
     if dimensions(bins, op):
         return given_edges(op, bins, numbers)
     ends: npt.NDArray[Any] = np.empty(0, numbers.dtype)
-    if limits is None and numbers.size:
+    if isinstance(bins, str):
+        if weighted:
+            raise TypeError(f"[{op}] expected a number of bins beside weights, got {bins!r}")
+        ends = _C.look(op, numbers)
+    elif limits is None and numbers.size:
         ends = _C.look(op, stack([min(numbers), max(numbers)]))
     try:
         edges = np.histogram_bin_edges(ends, held(op, bins), outer_edges(op, limits))

@@ -149,9 +149,10 @@ def histogram(
     ----------
     x : Tensor or array
         Real numbers, flattened.
-    bins : int, Tensor or array
-        How many bins of equal width, or their ascending edges. A bin contains its left edge, the
-        last one both.
+    bins : int, str, Tensor or array
+        How many bins of equal width, the name of NumPy's rule for them (see
+        ``histogram_bin_edges``), or their ascending edges. A bin contains its left edge, the last
+        one both.
     range : (float, float), optional
         The outer edges of bins of equal width; without it, the smallest and the largest element,
         for which the call waits.
@@ -165,7 +166,8 @@ def histogram(
     ValueError
         For weights of another shape, for bins that do not ascend, and for a range without width.
     TypeError
-        For complex numbers, and for weights of bool where bins are given by their edges.
+        For complex numbers, for weights of bool where bins are given by their edges, and for
+        weights beside the name of a rule.
 
     Examples
     --------
@@ -179,7 +181,7 @@ def histogram(
         raise ValueError(
             f"[histogram] expected weights of shape {given.shape}, got {weight[0].shape}"
         )
-    edges = edges_of("histogram", numbers, bins, range)
+    edges = edges_of("histogram", numbers, bins, range, bool(weight))
     if weight:
         weigh = _weigh_sorted if dimensions(bins, "histogram") else _weigh_equal_bins
         counts = _weighted(weigh, numbers, ravel(weight[0]), edges)
