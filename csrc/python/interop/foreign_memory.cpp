@@ -1,26 +1,13 @@
 #include "python/interop/foreign_memory.h"
 
 #include "ep/registry.h"
+#include "python/tensor/alignment.h"
 
 namespace ofl::python {
 
 bool may_be_written(const Tensor& x) {
   return x.storage->writable() &&
          !may_self_overlap(x.shape, x.strides, static_cast<int64_t>(size_of(x.dtype)));
-}
-
-/// A kernel of a device's own may read both parts of a complex number at once.
-int64_t alignment_of(Device device, DType dtype) {
-  const bool by_parts = ep::backend_of(device.type).runs_host_kernels;
-  return static_cast<int64_t>(by_parts ? info(dtype).align : size_of(dtype));
-}
-
-bool is_aligned(const Tensor& x, uintptr_t first, int64_t align) {
-  if (first % static_cast<uintptr_t>(align)) return false;
-  for (int d = 0; d < x.ndim(); ++d) {
-    if (x.shape[d] > 1 && x.strides[d] % align) return false;
-  }
-  return true;
 }
 
 MemoryRange range_of(const Tensor& x, Device device, char* first, const char* op) {

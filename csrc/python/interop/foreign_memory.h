@@ -1,19 +1,12 @@
 // What the protocols by which memory is shared have in common.
 #pragma once
 
-#include <cstdint>
-
 #include "tensor/tensor.h"
 
 namespace ofl::python {
 
 /// Each element is a place of its own, and nobody forbids it.
 bool may_be_written(const Tensor& x);
-
-/// At multiples of how many bytes kernels of a device read and write a dtype.
-int64_t alignment_of(Device device, DType dtype);
-/// Each element is at such a multiple, if the first one is at an address.
-bool is_aligned(const Tensor& x, uintptr_t first, int64_t align);
 
 /// The bytes that a tensor without a storage needs, of whom `first` is the first element.
 struct MemoryRange {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "python/bind.h"
-#include "python/interop/foreign_memory.h"
 #include "python/runtime.h"
+#include "python/tensor/alignment.h"
 #include "python/tensor/functions.h"
 #include "python/tensor/unknown_extents.h"
 
