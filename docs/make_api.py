@@ -138,11 +138,19 @@ LOOKS = {
 # Of flow.random: NumPy draws on the host, and takes these parameters as arrays.
 _DISTRIBUTIONS = (
     *("beta", "binomial", "chisquare", "dirichlet", "exponential", "f", "gamma", "geometric"),
-    *("gumbel", "hypergeometric", "integers", "laplace", "logistic", "lognormal", "logseries"),
-    *("multinomial", "multivariate_hypergeometric", "multivariate_normal"),
-    *("negative_binomial", "noncentral_chisquare"),
-    *("noncentral_f", "normal", "pareto", "poisson", "power", "rayleigh", "standard_gamma"),
-    *("standard_t", "triangular", "uniform", "vonmises", "wald", "weibull", "zipf"),
+    *("gumbel", "hypergeometric", "laplace", "logistic", "lognormal", "logseries"),
+    *("multinomial", "multivariate_normal", "negative_binomial", "noncentral_chisquare"),
+    *("noncentral_f", "normal", "pareto", "poisson", "power", "randint", "rayleigh"),
+    *(
+        "standard_gamma",
+        "standard_t",
+        "triangular",
+        "uniform",
+        "vonmises",
+        "wald",
+        "weibull",
+        "zipf",
+    ),
 )
 LOOKS |= {f"random.{name}": "where a parameter is a tensor" for name in _DISTRIBUTIONS}
 LOOKS["random.choice"] = "where p is given as a tensor"
@@ -257,7 +265,7 @@ def origin(name: str, value: Any) -> str:
     space, _, last = name.rpartition(".")
     roots: dict[str, list[Any]] = {
         "": [np],
-        "random": [np.random, np.random.Generator],
+        "random": [np.random],
         "linalg": [np.linalg],
         "lib.stride_tricks": [np.lib.stride_tricks],
     }

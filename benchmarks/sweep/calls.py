@@ -237,15 +237,14 @@ LISTED = _listed(
             random.dirichlet([1.0, 1.0], n) random.exponential(1.0, n) random.f(1.0, 2.0, n)
             random.gamma(2.0, 1.0, n) random.geometric(0.5, n) random.hypergeometric(30, 30, 20, n)
             random.logseries(0.5, n) random.multinomial(20, [0.5, 0.5], n)
-            random.multivariate_hypergeometric([30, 30], 20, n)
             random.multivariate_normal([0.0, 0.0], [[1.0, 0.0], [0.0, 1.0]], n)
             random.negative_binomial(3, 0.5, n) random.noncentral_chisquare(2.0, 1.0, n)
             random.noncentral_f(1.0, 1.0, 1.0, n) random.pareto(1.0, n) random.poisson(3.0, n)
             random.power(1.0, n) random.standard_gamma(2.0, n) random.standard_t(2.0, n)
             random.triangular(0.0, 1.0, 2.0, n) random.vonmises(0.0, 1.0, n)
             random.wald(1.0, 1.0, n) random.weibull(1.0, n) random.zipf(2.0, n)
-            random.integers(0, 1000, n) random.bytes(n) random.choice(v, n)
-            random.permutation(v) random.permuted(v) random.shuffle(v)
+            random.rand(n) random.randn(n) random.randint(0, 1000, n) random.bytes(n)
+            random.choice(v, n) random.permutation(v) random.shuffle(v)
             """,
             _MADE,
         ),

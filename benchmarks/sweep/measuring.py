@@ -31,9 +31,8 @@ CHECKED = 1_000  # the largest size at which values are compared
 ASSIGNS = re.compile(r" \+?= ")  # statements that are no expressions
 SAMPLES, SLOW_SAMPLES = 7, 3
 MOST_SECONDS, MOST_MAIN_SECONDS = 0.18, 0.9  # that a case at one size may take
-_RANDOM = np.random.default_rng(0)
 # Functions that NumPy has under another name, or as methods only.
-_NUMPY = {"flatten": np.ndarray.flatten, "tensor": np.array, "random": _RANDOM}
+_NUMPY = {"flatten": np.ndarray.flatten, "tensor": np.array}
 # Functions with other values than NumPy's, but right ones: random, or in another order.
 _OTHER_VALUES = ("random.", "empty", "partition", "argpartition", "unique_values", "argsort")
 

@@ -25,7 +25,6 @@ _CHAPTERS = {
     "elementwise": ELEMENTWISE,
     "dlpack": "creation",
     "fitting": "numerics",
-    "generator": "random",
     "histograms": "statistics",
     "index_arrays": "indexing",
     "interpolation": "numerics",
@@ -40,6 +39,7 @@ _CHAPTERS = {
     "parts": ELEMENTWISE,
     "polynomials": "numerics",
     "quantiles": "statistics",
+    "random_state": "random",
     "ranges": "creation",
     "rearranging": "manipulation",
     "reduction": "reductions",
@@ -86,7 +86,10 @@ EXCLUDED = {
         f"{_FUNCTIONS} of Python, which is what its time depends on.",
     ),
     "random.default_rng": "A generator is made once, not for each array.",
-    "random.seed": "A generator is seeded once, not for each array.",
+    **dict.fromkeys(
+        ("random.get_state", "random.seed", "random.set_state"),
+        "A generator is seeded once, not for each array.",
+    ),
 }
 
 

@@ -13,7 +13,8 @@ from oneflow_lite.distributed.sbp import broadcast
 
 KNOWN = 4096  # layouts for which the result of a rule is remembered
 RULES: dict[str, Callable[..., Any]] = {}
-_GENERATOR = "oneflow_lite.random.generator"  # in the order of NumPy's
+# Of those that draw in the order of NumPy's.
+_GENERATORS = ("oneflow_lite.random.generator", "oneflow_lite.random.random_state")
 Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 
@@ -38,7 +39,7 @@ def call(function: Any, args: tuple[Any, ...], names: dict[str, Any]) -> Any:
     """
     name = function.__name__
     if "placement" in names and not name.endswith("_like"):
-        if function.__module__ == _GENERATOR:
+        if function.__module__ in _GENERATORS:
             raise TypeError(
                 f"[{name}] each rank would draw by a generator of its own; "
                 f"flow.random.Philox(seed).{name}(..., placement=...) draws the same on all"
@@ -46,7 +47,7 @@ def call(function: Any, args: tuple[Any, ...], names: dict[str, Any]) -> Any:
         given = dict(names)
         ranks, sbp = given.pop("placement"), given.pop("sbp", broadcast)
         return created(function, args, given, ranks, sbp)
-    if function.__module__ == _GENERATOR:
+    if function.__module__ in _GENERATORS:
         raise TypeError(
             f"[{name}] each rank would draw by a generator of its own; "
             "flow.random.Philox(seed), whose permutation() and choice() take a GlobalTensor, draws "

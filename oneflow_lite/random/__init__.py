@@ -15,27 +15,22 @@ from oneflow_lite.random import default
 from oneflow_lite.random.default import *
 from oneflow_lite.random.generator import Generator as Generator, default_rng as default_rng
 from oneflow_lite.random.philox import Philox as Philox
+from oneflow_lite.random.random_state import RandomState as RandomState
 
 __all__ = ["MT19937", "PCG64", "PCG64DXSM", "SFC64", "BitGenerator", "Generator", "Philox"]
-__all__ += ["SeedSequence", "default_rng", *default.__all__]
+__all__ += ["RandomState", "SeedSequence", "default_rng", *default.__all__]
 
-# NumPy's functions that draw from its global RandomState, and what draws here.
+# What programs ask for that NumPy's module has not, or will not have, and what there is instead.
 _INSTEAD = {
-    "RandomState": "default_rng(seed)",
-    "rand": "random((2, 3))",
-    "randint": "integers(low, high, size)",
-    "randn": "standard_normal((2, 3))",
-    "random_integers": "integers(low, high, size, endpoint=True)",
-    **dict.fromkeys(("random_sample", "ranf", "sample"), "random(size)"),
+    "integers": "default_rng(seed).integers(low, high, size)",
+    "multivariate_hypergeometric": "default_rng(seed).multivariate_hypergeometric(colors, n)",
+    "permuted": "default_rng(seed).permuted(x)",
+    "random_integers": "randint(low, high + 1, size)",
 }
 
 if not _typing.TYPE_CHECKING:  # with it, type checkers would take any name
 
     def __getattr__(name: str) -> _typing.Any:
         if name in _INSTEAD:
-            raise AttributeError(
-                f"flow.random has no {name}: its numbers are those of numpy.random.default_rng, "
-                f"and numpy.random.{name} has others. flow.random.{_INSTEAD[name]} is like it; "
-                f"flow.tensor(numpy.random.{name}(...)) has its numbers"
-            )
+            raise AttributeError(f"flow.random has no {name}: use flow.random.{_INSTEAD[name]}")
         raise AttributeError(f"module 'oneflow_lite.random' has no attribute {name!r}")

@@ -1,10 +1,13 @@
-"""The generator that the functions of ``flow.random`` draw from: they are its methods."""
+"""The stream that the functions of ``flow.random`` draw from: they are its methods.
 
-from oneflow_lite.random.generator import Generator
+It is a ``RandomState``, as NumPy's is, but not NumPy's own: ``numpy.random.seed`` leaves it alone.
+"""
+
+from oneflow_lite.random.random_state import RandomState
 
 
-class _Default(Generator):
-    """The generator of the module's functions, which are pickled by name."""
+class _Default(RandomState):
+    """The stream of the module's functions, which are pickled by name."""
 
     def __reduce__(self) -> str:
         return "_DEFAULT"
@@ -22,15 +25,14 @@ exponential = _DEFAULT.exponential
 f = _DEFAULT.f
 gamma = _DEFAULT.gamma
 geometric = _DEFAULT.geometric
+get_state = _DEFAULT.get_state
 gumbel = _DEFAULT.gumbel
 hypergeometric = _DEFAULT.hypergeometric
-integers = _DEFAULT.integers
 laplace = _DEFAULT.laplace
 logistic = _DEFAULT.logistic
 lognormal = _DEFAULT.lognormal
 logseries = _DEFAULT.logseries
 multinomial = _DEFAULT.multinomial
-multivariate_hypergeometric = _DEFAULT.multivariate_hypergeometric
 multivariate_normal = _DEFAULT.multivariate_normal
 negative_binomial = _DEFAULT.negative_binomial
 noncentral_chisquare = _DEFAULT.noncentral_chisquare
@@ -38,12 +40,18 @@ noncentral_f = _DEFAULT.noncentral_f
 normal = _DEFAULT.normal
 pareto = _DEFAULT.pareto
 permutation = _DEFAULT.permutation
-permuted = _DEFAULT.permuted
 poisson = _DEFAULT.poisson
 power = _DEFAULT.power
+rand = _DEFAULT.rand
+randint = _DEFAULT.randint
+randn = _DEFAULT.randn
 random = _DEFAULT.random
+random_sample = _DEFAULT.random_sample
+ranf = _DEFAULT.random_sample
 rayleigh = _DEFAULT.rayleigh
+sample = _DEFAULT.random_sample
 seed = _DEFAULT.seed
+set_state = _DEFAULT.set_state
 shuffle = _DEFAULT.shuffle
 standard_cauchy = _DEFAULT.standard_cauchy
 standard_exponential = _DEFAULT.standard_exponential
@@ -68,15 +76,14 @@ __all__ = [
     "f",
     "gamma",
     "geometric",
+    "get_state",
     "gumbel",
     "hypergeometric",
-    "integers",
     "laplace",
     "logistic",
     "lognormal",
     "logseries",
     "multinomial",
-    "multivariate_hypergeometric",
     "multivariate_normal",
     "negative_binomial",
     "noncentral_chisquare",
@@ -84,12 +91,18 @@ __all__ = [
     "normal",
     "pareto",
     "permutation",
-    "permuted",
     "poisson",
     "power",
+    "rand",
+    "randint",
+    "randn",
     "random",
+    "random_sample",
+    "ranf",
     "rayleigh",
+    "sample",
     "seed",
+    "set_state",
     "shuffle",
     "standard_cauchy",
     "standard_exponential",

@@ -4,37 +4,23 @@ The same seed gives the numbers of ``numpy.random.default_rng``. Threads may sha
 ``Philox`` has others, which are made on the device itself.
 """
 
-import builtins
 from typing import Any
 
 import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.device import Device, DeviceLike
-from oneflow_lite.dtypes import canonical, float32, float64
-from oneflow_lite.ops.creation.data import asarray, tensor
+from oneflow_lite.device import DeviceLike
+from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.indexing import take, take_along_axis
-from oneflow_lite.ops.operands import dimensions
-from oneflow_lite.random.distributions import Distributions, Size
-from oneflow_lite.random.recorded import (
-    METHODS,
-    goes_on,
-    marked,
-    numpys_source,
-    record,
-    record_seed,
-)
+from oneflow_lite.random.distributions import GeneratorDistributions, Size, draws_by
+from oneflow_lite.random.recorded import goes_on, numpys_source, record_seed
 
-_NOTHING: dict[str, Any] = {}
+_BY_NUMPY = ("permutation", "permuted", "choice")  # for orders and places, whatever is put there
 
 
-def _seen(op: str, x: Any) -> Any:
-    """What NumPy takes; a tensor is looked at."""
-    return _C.look(op, x) if isinstance(x, Tensor) else x
-
-
-class Generator(Distributions):
+@draws_by("default_rng(0)", lambda: np.random.default_rng(0), _C.paths.draw)
+class Generator(GeneratorDistributions):
     """A stream of random numbers.
 
     Parameters
@@ -59,19 +45,15 @@ class Generator(Distributions):
         self._source = numpys_source(np.random.default_rng(_C.held(seed, "default_rng")))
         return self
 
-    @property
-    def _numpy(self) -> np.random.Generator:
-        return self._source[0]
-
     def seed(self, seed: Any = None) -> None:
         """Start again, as if made with this seed.
 
         Examples
         --------
-        >>> flow.random.seed(0)
-        >>> first = flow.random.uniform(size=2)
-        >>> flow.random.seed(0)
-        >>> flow.array_equal(first, flow.random.uniform(size=2))
+        >>> rng = flow.random.Generator(3)
+        >>> first = rng.uniform(size=2)
+        >>> rng.seed(3)
+        >>> flow.array_equal(first, rng.uniform(size=2))
         True
         """
         notes = self._notes()
@@ -118,12 +100,7 @@ class Generator(Distributions):
         >>> flow.random.default_rng(0).permutation(4).tolist()
         [2, 0, 1, 3]
         """
-        if not isinstance(x, Tensor) or x.ndim == 0:
-            device = x.device if device is None and isinstance(x, Tensor) else device
-            given = _seen("permutation", x)
-            return self._made("permutation", (given, axis), device=device)
-        shuffled = take(x, self._order(x, axis), axis)
-        return shuffled if device is None else asarray(shuffled, device=device)
+        return self._permutation(x, axis, (axis,), device)
 
     @_C.native(_C.paths.shuffle)
     def shuffle(self, x: Any, axis: int = 0) -> None:
@@ -138,17 +115,7 @@ class Generator(Distributions):
         >>> x.tolist()
         [2, 0, 1, 3]
         """
-        if isinstance(x, (list, np.ndarray)):
-            _C.refuse_while_recording("shuffle of what is no tensor", None)
-            items: Any = x
-            with self._lock:
-                return self._numpy.shuffle(items, axis)
-        if not isinstance(x, Tensor):
-            raise TypeError(f"[shuffle] expected a tensor to write to, got {type(x).__name__}")
-        if x.ndim == 0:
-            raise TypeError("[shuffle] expected at least one dimension, got a 0-d tensor")
-        if x.size:
-            _C.assign(x, take(x, self._order(x, axis), axis))
+        self._shuffle(x, axis, (axis,))
 
     @_C.native(_C.paths.permuted)
     def permuted(self, x: Any, *, axis: int | None = None, device: DeviceLike = None) -> Tensor:
@@ -221,33 +188,7 @@ class Generator(Distributions):
         >>> flow.random.default_rng(0).choice(flow.tensor([10, 20, 30]), 4).tolist()
         [30, 20, 20, 10]
         """
-        source = a if isinstance(a, Tensor) or dimensions(a, "choice") == 0 else asarray(a)
-        whole = isinstance(source, Tensor) and source.ndim > 0
-        if whole and not -source.ndim <= axis < source.ndim:
-            raise np.exceptions.AxisError(
-                f"[choice] axis {axis} is out of bounds for {source.ndim} dimensions"
-            )
-        count = source.shape[axis] if whole else _seen("choice", source)
-        weights = _seen("choice", p)
-        drawn = (count, size, replace, weights, 0, shuffle)
-        if not whole:
-            home = a.device if isinstance(a, Tensor) and device is None else device
-            return self._made("choice", drawn, device=home)
-        places = self._places("choice", drawn, {}, source.device)
-        chosen = take(source, places, axis)
-        return chosen if device is None else asarray(chosen, device=device)
-
-    def bytes(self, length: int) -> builtins.bytes:
-        """Return random bytes.
-
-        Examples
-        --------
-        >>> len(flow.random.default_rng(0).bytes(3))
-        3
-        """
-        self._refuse("bytes")
-        with self._lock:
-            return self._numpy.bytes(length)
+        return self._choice(a, (size, replace, p), axis, (0, shuffle), device)
 
     def spawn(self, n_children: int) -> "list[Generator]":
         """Return new generators, independent of this one and of each other.
@@ -271,61 +212,29 @@ class Generator(Distributions):
         'PCG64'
         """
         self._refuse("bit_generator")
-        return self._numpy.bit_generator
+        bits: np.random.BitGenerator = self._numpy.bit_generator
+        return bits
 
-    def _order(self, x: Tensor, axis: int) -> Any:
-        """Where the slices of x along an axis come from, as NumPy shuffles them."""
-        if not -x.ndim <= axis < x.ndim:
-            raise np.exceptions.AxisError(
-                f"[shuffle] axis {axis} is out of bounds for {x.ndim} dimensions"
-            )
-        return self._places("permutation", (x.shape[axis],), {}, x.device)
-
-    def _drawn(
-        self, name: str, args: tuple[Any, ...], dtype: Any, device: DeviceLike, own_dtype: bool
-    ) -> Tensor:
-        """What NumPy's method draws, where the tensors among the parameters are."""
-        if Tensor in map(type, args):
-            home = next(x.device for x in args if isinstance(x, Tensor))
-            device = home if device is None else device
-            args = tuple([_seen(name, x) for x in args])
-        named = {}
-        if own_dtype and dtype is not None and canonical(dtype, name) in (float32, float64):
-            named["dtype"], dtype = canonical(dtype, name), None
-        return self._made(name, args, named, dtype, device)
-
-    def _made(
+    def _made_in_a_run(
         self,
         name: str,
         args: tuple[Any, ...],
-        named: dict[str, Any] = _NOTHING,
-        dtype: Any = None,
-        device: DeviceLike = None,
+        named: dict[str, Any],
+        dtype: Any,
+        device: DeviceLike,
     ) -> Tensor:
-        """What NumPy's method of that name draws, as a tensor."""
-        notes = self._notes()
-        if notes is None:
-            return tensor(np.asarray(self._numbers(name, args, named)), dtype, device)
-        return record(self, notes, name, args, named, dtype, device)
+        """By the method itself where it can, which draws many numbers faster.
 
-    def _places(
-        self, name: str, args: tuple[Any, ...], named: dict[str, Any], device: Device
-    ) -> Any:
-        """The same as indices of a tensor on that device: an array, or while recording a tensor."""
-        if self._notes() is None:
-            return self._numbers(name, args, named)
-        return self._made(name, args, named, device=device)
-
-    _mark = marked
-
-    def _numbers(self, name: str, args: tuple[Any, ...], named: dict[str, Any] = _NOTHING) -> Any:
-        """What NumPy's method of that name draws."""
-        held = _C.held(args, name)
-        with self._lock:
-            return getattr(self._numpy, name)(*held, **named)
-
-
-METHODS.update(vars(Distributions) | vars(Generator))
+        Of this class: one derived from it has been traced with its own.
+        """
+        if name in _BY_NUMPY:
+            return self._made(name, args, named, dtype, device)
+        if name == "integers":
+            low, high, size, kind, endpoint = args
+            return Generator.integers(self, low, high, size, kind, endpoint, device=device)
+        method = getattr(Generator, name)
+        made: Tensor = method(self, *args, **{"dtype": dtype, **named}, device=device)
+        return made
 
 
 def default_rng(seed: Any = None) -> Generator:

@@ -18,8 +18,7 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.dtypes import canonical
 
-METHODS: dict[str, Any] = {}  # of Generator; a class derived from it has been traced with its own
-_BY_NUMPY = ("permutation", "permuted", "choice")  # for orders and places, whatever is put there
+Numpys = np.random.Generator | np.random.RandomState
 _MOST_LETTERS = 120  # of a parameter in the text of a program
 
 
@@ -45,7 +44,7 @@ class Recorded:
     does eagerly, and its numbers are constants of the program.
     """
 
-    _source: tuple[np.random.Generator, Any]  # of those that draw NumPy's numbers
+    _source: tuple[Numpys, Any]  # of those that draw NumPy's numbers
 
     def __init__(self) -> None:
         self._lock = threading.RLock()  # guards the stream; a draw may draw again
@@ -75,9 +74,7 @@ class Recorded:
             if "_seeds" in kept:
                 kept["_seeds"] = copy.deepcopy(kept["_seeds"])
             if "_source" in kept:
-                numpys = self._source[0]
-                with numpys.bit_generator.lock:  # which the native paths hold while they draw
-                    kept["_source"] = copy.deepcopy(numpys)  # without its bits
+                kept["_source"] = copied(self._source[0])  # without its bits
         return (kept, *slots) if slots else kept
 
     def __setstate__(self, state: Any) -> None:
@@ -90,24 +87,42 @@ class Recorded:
             setattr(self, name, x)
 
 
-def numpys_source(numpys: np.random.Generator) -> tuple[np.random.Generator, Any]:
+def bits_of(numpys: Numpys) -> np.random.BitGenerator:
+    """Return what one of NumPy's generators draws from; each draw holds the lock of it."""
+    if isinstance(numpys, np.random.Generator):
+        return numpys.bit_generator
+    bits: np.random.BitGenerator = numpys._bit_generator
+    return bits
+
+
+def numpys_source(numpys: Numpys) -> tuple[Numpys, Any]:
     """Return one of NumPy's generators, and its bits for the native paths."""
-    return numpys, _C.bits_of(numpys.bit_generator)
+    return numpys, _C.bits_of(bits_of(numpys))
+
+
+def copied(numpys: Numpys) -> Numpys:
+    """Return a copy of one of NumPy's generators, from between two draws."""
+    with bits_of(numpys).lock:
+        return copy.deepcopy(numpys)
 
 
 def goes_on(seed: Any) -> bool:
     """Return whether a generator of that seed has other numbers each time that it is made."""
-    numpys = np.random.Generator | np.random.BitGenerator | np.random.RandomState
+    numpys = Numpys | np.random.BitGenerator
     return seed is None or isinstance(seed, numpys)
 
 
 def marked(generator: Any) -> Callable[[], None]:
     """Return what puts one of NumPy's generators back to where it is now."""
-    source, state = generator._source, copy.deepcopy(generator._numpy.bit_generator.state)
+    source = generator._source
+    numpys = copied(source[0])
 
     def back() -> None:
         generator._source = source
-        source[0].bit_generator.state = state
+        if isinstance(numpys, np.random.RandomState):
+            source[0].set_state(numpys.get_state(legacy=False))
+        else:
+            source[0].bit_generator.state = numpys.bit_generator.state
 
     return back
 
@@ -123,49 +138,31 @@ def record(
 ) -> Tensor:
     """Return the tensor that each run draws by the generator's method with these parameters."""
     home = resolve(device)
-    drawn = np.asarray(_copied(generator, notes)._numbers(name, args, named))
+    drawn = np.asarray(_twin(generator, notes)._numbers(name, args, named))
     held = copy.deepcopy(_C.held(args, name))
     wanted = drawn.dtype if dtype is None else canonical(dtype, name)
-    call = lambda: _drawn(generator, name, held, named, dtype, home)  # noqa: E731
+    call = lambda: generator._made_in_a_run(name, held, named, dtype, home)  # noqa: E731
     draw = Draw(generator, _text_of(name, held, named), call)
     made: Tensor = _C.record_source(name, draw, wanted, drawn.shape, home)
     return made
-
-
-def _drawn(
-    generator: Any,
-    name: str,
-    args: tuple[Any, ...],
-    named: dict[str, Any],
-    dtype: Any,
-    device: DeviceLike,
-) -> Any:
-    """What a run draws: by the method itself where it can, which draws many numbers faster."""
-    if name in _BY_NUMPY:
-        return generator._made(name, args, named, dtype, device)
-    if name == "integers":
-        *bounds, kind, endpoint = args
-        named = {"dtype": kind, "endpoint": endpoint}
-        return METHODS[name](generator, *bounds, **named, device=device)
-    return METHODS[name](generator, *args, **{"dtype": dtype, **named}, device=device)
 
 
 def record_seed(generator: Any, notes: dict[int, Any], seed: Any) -> None:
     """Each run seeds the generator."""
     if seed is not None and goes_on(seed):
         _C.refuse_while_recording("seed of a generator", None)
-    _copied(generator, notes).seed(0 if seed is None else seed)
+    _twin(generator, notes).seed(0 if seed is None else seed)
     held = copy.deepcopy(_C.held(seed, "seed"))
     draw = Draw(generator, _text_of("seed", (held,), {}), lambda: generator.seed(held))
     _C.record_source("seed", draw, None, (), resolve("cpu"))
 
 
-def _copied(generator: Any, notes: dict[int, Any]) -> Any:
+def _twin(generator: Any, notes: dict[int, Any]) -> Any:
     """The generator as it is where the recording has come to."""
     if id(generator) not in notes:
-        one = type(generator)(0)
-        with generator._lock:
-            one._begin(copy.deepcopy(generator._numpy))
+        one = object.__new__(type(generator))
+        Recorded.__init__(one)
+        one._source = numpys_source(copied(generator._numpy))
         notes[id(generator)] = generator, one
     return notes[id(generator)][1]
 

@@ -159,7 +159,7 @@ MESSAGES: list[tuple[Callable[[], Any], Any, str]] = [
     (lambda: flow.vm.host_func(len, 3), TypeError, ""),
     (lambda: flow.synchronize("nowhere"), ValueError, "nowhere"),
     (lambda: flow.random.normal(size=-1), ValueError, ""),
-    (lambda: flow.random.integers(0), ValueError, ""),
+    (lambda: flow.random.randint(0), ValueError, ""),
     # only kernels of arrays are called by name
     (lambda: _C.call_kernel("x", "copy", [x()], [x()]), ValueError, "no kernel named copy"),
 ]

@@ -177,6 +177,8 @@ def test_generators_of_each_rank_are_refused(name: str) -> None:
     def program() -> None:
         x = spread(np.arange(8))
         for source in (flow.random, flow.random.default_rng()):
+            if not hasattr(source, name):
+                continue
             with pytest.raises(TypeError, match=rf"\[{name}\] each rank .* flow.random.Philox"):
                 getattr(source, name)(x)
         assert x.tolist() == list(range(8))

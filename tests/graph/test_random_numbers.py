@@ -274,26 +274,29 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("lognormal", "normal", "uniform", "vonmises", "wald"), (2.0, 3.0, 4)),
     **dict.fromkeys(("chisquare", "exponential", "pareto", "poisson", "power"), (2.0, 4)),
     **dict.fromkeys(("rayleigh", "standard_gamma", "standard_t", "weibull", "zipf"), (2.0, 4)),
-    **dict.fromkeys(("random", "standard_cauchy", "standard_exponential"), (4,)),
-    "standard_normal": (4,),
+    **dict.fromkeys(("random", "random_sample", "ranf", "sample"), (4,)),
+    **dict.fromkeys(("standard_cauchy", "standard_exponential", "standard_normal"), (4,)),
     "binomial": (10, 0.5, 4),
     "choice": (5, 3),
     "dirichlet": ([1.0, 2.0],),
     "geometric": (0.3, 4),
     "hypergeometric": (5, 5, 4, 3),
-    "integers": (1, 60, 4),
     "logseries": (0.6, 4),
     "multinomial": (10, [0.3, 0.7]),
-    "multivariate_hypergeometric": ([5, 3, 2], 4),
     "multivariate_normal": ([0.0, 1.0], [[1.0, 0.0], [0.0, 1.0]]),
     "negative_binomial": (3, 0.5, 4),
     "noncentral_chisquare": (2.0, 1.0, 4),
     "noncentral_f": (2.0, 3.0, 1.0, 4),
     "permutation": (5,),
-    "permuted": ([[1, 2, 3], [4, 5, 6]],),
+    "rand": (2, 2),
+    "randint": (1, 60, 4),
+    "randn": (2, 2),
     "triangular": (0.0, 1.0, 3.0, 4),
 }
-OTHERS = {"Generator", "Philox", "default_rng", "bytes", "seed", "shuffle"}  # have other tests
+OTHERS = {  # have other tests
+    *("Generator", "Philox", "RandomState", "default_rng"),
+    *("bytes", "get_state", "seed", "set_state", "shuffle"),
+}
 
 
 def test_these_are_all_functions() -> None:

@@ -1,7 +1,8 @@
-// The native paths of random/generator.py. Few numbers are drawn here, by NumPy's functions on its
-// generator's bits, under the bit generator's own lock; many by threads of ours (many.h); all else
-// by NumPy's method of the same name. A thread that records draws nothing here: numbers would be
-// the same in each run.
+// The native paths of random/generator.py and random/random_state.py. Few numbers of a Generator
+// are drawn here, by NumPy's functions on its generator's bits, under the bit generator's own lock;
+// many by threads of ours (many.h); all else, and all numbers of a RandomState, by NumPy's method
+// of the same name. A thread that records draws nothing here: numbers would be the same in each
+// run.
 #include <algorithm>
 #include <cstring>
 
@@ -117,8 +118,12 @@ PyObject* drawn_here(const Call& call) {
   });
 }
 
+PyArrayObject* as_array(const Reference& object) {
+  return reinterpret_cast<PyArrayObject*>(object.get());
+}
+
 /// Draws by the method of that name of the generator's NumPy generator.
-PyObject* draw_numbers(PyObject* generator, PyObject* name, Arguments args, int count) {
+PyObject* draw_numbers(PyObject* generator, PyObject* name, Arguments args, Py_ssize_t count) {
   const Source source(generator);
   const Reference method(checked(PyObject_GetAttr(source.numpys(), name)));
   return checked(PyObject_Vectorcall(method.get(), args, count, nullptr));
@@ -130,19 +135,15 @@ bool runs_code(PyObject* argument) {
   return held.get() != argument;
 }
 
-/// draw(self, the distribution's parameters, size, dtype, device)
-PyObject* draw_path(const Call& call) {
-  if (is_recording()) return nullptr;
-  if (PyObject* drawn = drawn_here(call)) return drawn;
-  const Arguments args = call.values + 1;
-  const int count = call.count - 3;
-  if (args[count] != Py_None || args[count + 1] != Py_None) return nullptr;
+/// Draws by NumPy's method with these arguments; null where one is a tensor, or runs code when it
+/// is read.
+PyObject* drawn_by_numpy(const Call& call, Arguments args, Py_ssize_t count) {
   if (std::any_of(args, args + count, [&](PyObject* x) { return is_tensor(x) || runs_code(x); })) {
     return nullptr;
   }
   const Reference numbers(draw_numbers(call[0], call.name, args, count));
   if (PyArray_CheckExact(numbers.get())) {
-    return wrap(from_array(reinterpret_cast<PyArrayObject*>(numbers.get()), default_device()));
+    return wrap(from_array(as_array(numbers), default_device()));
   }
   Scalar number;
   for (DType dtype : {DType::f64, DType::i64}) {
@@ -152,6 +153,28 @@ PyObject* draw_path(const Call& call) {
     return tensor_of_numbers(number.bytes, dtype, Dims{}, default_device());
   }
   return wrap(from_any(numbers.get(), default_device()));
+}
+
+/// Of (..., dtype, device): whether both are left out, and no program is recorded.
+bool is_plain_draw(const Call& call) {
+  return call[call.count - 2] == Py_None && call[call.count - 1] == Py_None && !is_recording();
+}
+
+/// draw(self, the distribution's parameters, size, dtype, device) of a RandomState
+PyObject* legacy_draw_path(const Call& call) {
+  return is_plain_draw(call) ? drawn_by_numpy(call, call.values + 1, call.count - 3) : nullptr;
+}
+
+/// rand(self, *dims, dtype, device)
+PyObject* legacy_dims_path(const Call& call) {
+  return is_plain_draw(call) ? drawn_by_numpy(call, call.rest, call.rest_count) : nullptr;
+}
+
+/// The same of a Generator.
+PyObject* draw_path(const Call& call) {
+  if (is_recording()) return nullptr;
+  PyObject* const drawn = drawn_here(call);
+  return drawn ? drawn : legacy_draw_path(call);
 }
 
 // --- integers
@@ -219,6 +242,11 @@ PyObject* integers_path(const Call& call) {
   });
 }
 
+/// randint(self, low, high, size, dtype, device)
+PyObject* legacy_integers_path(const Call& call) {
+  return call[5] == Py_None && !is_recording() ? drawn_by_numpy(call, call.values + 1, 4) : nullptr;
+}
+
 /// The elements of a tensor of one dimension at places that were drawn.
 PyObject* chosen(const Tensor& x, const Drawn& places, const Dims& shape) {
   if (shape.size() == 0) return copied_element(x, x.offset + places.integers[0] * x.strides[0]);
@@ -247,13 +275,32 @@ PyObject* choice_path(const Call& call) {
   return x ? chosen(*x, places, *shape) : tensor_of_numbers(&places, DType::i64, *shape, *device);
 }
 
+/// choice(self, a, size, replace, p, device)
+PyObject* legacy_choice_path(const Call& call) {
+  if (known_integer(call[1])) return legacy_integers_path(call);
+  const Arguments how = call.values + 2;
+  const auto is_read_there = [](PyObject* x) { return is_tensor(x) || runs_code(x); };
+  if (call[5] != Py_None || is_recording() || std::any_of(how, how + 3, is_read_there)) {
+    return nullptr;
+  }
+  const bool is_list = PyList_CheckExact(call[1]) || PyTuple_CheckExact(call[1]);
+  const Reference made(is_list ? tensor_of_lists(call[1], std::nullopt, default_device())
+                               : nullptr);
+  const Tensor* x = made.get() ? &tensor_of(made.get()) : tensor_or_null(call[1]);
+  if (!x || x->ndim() != 1) return nullptr;
+  const Reference many(checked(PyLong_FromLongLong(x->size())));
+  PyObject* const given[4] = {many.get(), how[0], how[1], how[2]};
+  const Reference places(draw_numbers(call[0], call.name, given, 4));
+  if (const std::optional<int64_t> one = known_integer(places.get())) {
+    return copied_element(*x, x->offset + *one * x->strides[0]);
+  }
+  const Reference indices(wrap(from_array(as_array(places), x->device())));
+  return take_along(*x, indices.get(), 0, ops::OutOfRange::raise, "take");
+}
+
 // --- orders
 
 constexpr int64_t kFewBytes = 1 << 20;  // a copy takes some percent of the shuffle
-
-PyArrayObject* as_array(const Reference& object) {
-  return reinterpret_cast<PyArrayObject*>(object.get());
-}
 
 /// A copy of a tensor that is small and settled, and has this axis; else null.
 PyObject* copy_of_few(const Tensor* x, PyObject* axis) {
@@ -262,16 +309,32 @@ PyObject* copy_of_few(const Tensor* x, PyObject* axis) {
   return here ? array_of(*x) : nullptr;
 }
 
+/// The axis that all have but 0-d ones.
+PyObject* first_axis() {
+  static PyObject* const first = checked(PyLong_FromLong(0));
+  return first;
+}
+
+/// NumPy's method takes `count` arguments: x, and the axis.
+PyObject* permutation_along(const Call& call, PyObject* axis, PyObject* device, int count) {
+  static PyObject* const name = method_name("permutation");
+  if (is_recording() || device != Py_None) return nullptr;
+  const Tensor* const x = tensor_or_null(call[1]);
+  const Reference copy(copy_of_few(x, axis));
+  if (!copy.get() && !known_integer(call[1])) return nullptr;
+  PyObject* const given[2] = {copy.get() ? copy.get() : call[1], axis};
+  const Reference order(draw_numbers(call[0], name, given, count));
+  return wrap(from_array(as_array(order), x ? x->device() : default_device()));
+}
+
 /// permutation(self, x, axis, device)
 PyObject* permutation_path(const Call& call) {
-  static PyObject* const name = method_name("permutation");
-  if (is_recording() || call[3] != Py_None) return nullptr;
-  const Tensor* const x = tensor_or_null(call[1]);
-  const Reference copy(copy_of_few(x, call[2]));
-  if (!copy.get() && !known_integer(call[1])) return nullptr;
-  PyObject* const given[2] = {copy.get() ? copy.get() : call[1], call[2]};
-  const Reference order(draw_numbers(call[0], name, given, 2));
-  return wrap(from_array(as_array(order), x ? x->device() : default_device()));
+  return permutation_along(call, call[2], call[3], 2);
+}
+
+/// permutation(self, x, device)
+PyObject* legacy_permutation_path(const Call& call) {
+  return permutation_along(call, first_axis(), call[2], 1);
 }
 
 /// permuted(self, x, axis, device)
@@ -280,8 +343,7 @@ PyObject* permuted_path(const Call& call) {
   static PyObject* const names = checked(Py_BuildValue("(s)", "axis"));
   if (is_recording() || call[3] != Py_None) return nullptr;
   const Tensor* const x = tensor_or_null(call[1]);
-  static PyObject* const first = checked(PyLong_FromLong(0));  // which all have but 0-d ones
-  const Reference copy(copy_of_few(x, call[2] == Py_None ? first : call[2]));
+  const Reference copy(copy_of_few(x, call[2] == Py_None ? first_axis() : call[2]));
   if (!copy.get()) return nullptr;
   const Source source(call[0]);
   const Reference method(checked(PyObject_GetAttr(source.numpys(), name)));
@@ -290,15 +352,15 @@ PyObject* permuted_path(const Call& call) {
   return wrap(from_array(as_array(order), x->device()));
 }
 
-/// shuffle(self, x, axis)
-PyObject* shuffle_path(const Call& call) {
+/// NumPy's method takes `count` arguments: x, and the axis.
+PyObject* shuffle_along(const Call& call, PyObject* axis, int count) {
   static PyObject* const name = method_name("shuffle");
   if (is_recording()) return nullptr;
   const Tensor* const x = tensor_or_null(call[1]);
-  const Reference copy(copy_of_few(x, call[2]));
+  const Reference copy(copy_of_few(x, axis));
   if (!copy.get() || !x->storage->writable() || x->size() == 0) return nullptr;
-  PyObject* const given[2] = {copy.get(), call[2]};
-  Py_DECREF(draw_numbers(call[0], name, given, 2));
+  PyObject* const given[2] = {copy.get(), axis};
+  Py_DECREF(draw_numbers(call[0], name, given, count));
   if (readable_here(runtime().machine, *x, kFewBytes)) {
     const auto bytes = static_cast<size_t>(x->size()) * size_of(x->dtype);
     std::memcpy(x->address(), PyArray_DATA(as_array(copy)), bytes);
@@ -308,11 +370,26 @@ PyObject* shuffle_path(const Call& call) {
   Py_RETURN_NONE;
 }
 
+/// shuffle(self, x, axis)
+PyObject* shuffle_path(const Call& call) { return shuffle_along(call, call[2], 2); }
+
+/// shuffle(self, x)
+PyObject* legacy_shuffle_path(const Call& call) { return shuffle_along(call, first_axis(), 1); }
+
 }  // namespace
 
-const NativeRow kRandomPaths[] = {{"draw", draw_path},       {"integers", integers_path},
-                                  {"choice", choice_path},   {"permutation", permutation_path},
-                                  {"shuffle", shuffle_path}, {"permuted", permuted_path},
+const NativeRow kRandomPaths[] = {{"draw", draw_path},
+                                  {"integers", integers_path},
+                                  {"choice", choice_path},
+                                  {"permutation", permutation_path},
+                                  {"shuffle", shuffle_path},
+                                  {"permuted", permuted_path},
+                                  {"legacy_draw", legacy_draw_path},
+                                  {"legacy_integers", legacy_integers_path},
+                                  {"legacy_dims", legacy_dims_path},
+                                  {"legacy_choice", legacy_choice_path},
+                                  {"legacy_permutation", legacy_permutation_path},
+                                  {"legacy_shuffle", legacy_shuffle_path},
                                   {nullptr, nullptr}};
 
 }  // namespace ofl::python

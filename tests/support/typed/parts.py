@@ -17,6 +17,8 @@ def legal_random_numbers() -> None:
     flow.random.seed(3)
     assert_type(flow.random.normal(size=(2, 2)), Tensor)
     assert_type(flow.random.uniform(0, 1, 3), Tensor)
+    assert_type(flow.random.randn(2, 3, device="cpu"), Tensor)
+    assert_type(flow.random.RandomState(3).randint(0, 5, 3, "int32"), Tensor)
     assert_type(rng.standard_normal(3, "float32"), Tensor)
     assert_type(rng.poisson(lam=2.0, size=3, dtype="int32", device="cpu"), Tensor)
 
@@ -26,6 +28,7 @@ def wrong_random_numbers() -> None:
     rng.normal(mean=3)  # type: ignore[call-arg]
     rng.normal(0, 1, 3, 4)  # type: ignore[call-arg]
     flow.random.normal(sise=3)  # type: ignore[call-arg]
+    flow.random.random(3, "float32")  # type: ignore[call-arg]
     flow.random.nosuch(3)  # type: ignore[attr-defined]
 
 
