@@ -296,6 +296,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
 OTHERS = {  # have other tests
     *("Generator", "Philox", "RandomState", "default_rng"),
     *("bytes", "get_state", "seed", "set_state", "shuffle"),
+    *("BitGenerator", "MT19937", "PCG64", "PCG64DXSM", "SFC64", "SeedSequence"),
 }
 
 
