@@ -202,8 +202,8 @@ int refuse_attribute(PyObject* self, PyObject* name, PyObject*) {
   return -1;
 }
 
-/// What the package's scalar types are instances of. NumPy asks a type for its hash and attributes
-/// in each comparison with a dtype, so they are found without Python's help.
+/// The metaclass of the package's scalar types. Each comparison with a dtype reads the hash and
+/// attributes of the type: NumPy gets them without a call of Python code.
 PyObject* make_scalar_meta() {
   PyType_Slot slots[] = {{Py_tp_base, &PyType_Type},
                          {Py_tp_hash, reinterpret_cast<void*>(hash_of_scalar_type)},

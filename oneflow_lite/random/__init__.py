@@ -20,7 +20,7 @@ from oneflow_lite.random.random_state import RandomState as RandomState
 __all__ = ["MT19937", "PCG64", "PCG64DXSM", "SFC64", "BitGenerator", "Generator", "Philox"]
 __all__ += ["RandomState", "SeedSequence", "default_rng", *default.__all__]
 
-# What programs ask for that NumPy's module has not, or will not have, and what there is instead.
+# Names that NumPy's module lacks, or will lose, and what to call instead.
 _INSTEAD = {
     "integers": "default_rng(seed).integers(low, high, size)",
     "multivariate_hypergeometric": "default_rng(seed).multivariate_hypergeometric(colors, n)",

@@ -51,7 +51,7 @@ def test_averages_go_to_other_dtypes(name: str, dtype: str, device: flow.Device)
         pytest.skip("its kernels add in another order")
     rng = np.random.default_rng(5)
     numbers = rng.normal(size=(3, 4)) * 100
-    # What the target of an extremum cannot hold is documented in docs/numpy.md.
+    # Extrema that the target cannot hold differ from NumPy's: docs/numpy.md says how.
     x = (np.abs(numbers) % 50 if name == "ptp" else numbers).astype(dtype)
     for target, axis in itertools.product(TARGETS, (None, 0)):
         if not is_kept(dtype, target) and name not in ("var", "std"):
