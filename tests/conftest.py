@@ -82,6 +82,37 @@ def _needs(path: Path) -> list[str]:
     return [mark for room, marks in _NEEDS.items() if inside.is_relative_to(room) for mark in marks]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what tests marked ``elsewhere`` do not want: functions that are made of others
+    show their bits on the cpu, and on other devices that their parts come together there.
+    """
+    marked = [item for item in items if item.get_closest_marker("elsewhere") is not None]
+    wanted = {item: _is_wanted(item) for item in marked}
+    left_out = [item for item in marked if not wanted[item]]
+    kept = {_test_and_device(item) for item in marked if wanted[item]}
+    unknown = {_test_and_device(item) for item in left_out} - kept
+    if unknown:
+        raise pytest.UsageError(f"elsewhere: values that these do not have: {sorted(unknown)}")
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if wanted.get(item, True)]
+
+
+def _is_wanted(item: Any) -> bool:
+    """On the cpu, or with the values that the mark names."""
+    given = item.callspec.params
+    values = item.get_closest_marker("elsewhere").kwargs
+    return given["device"] == "cpu" or all(
+        given[name] in (value if isinstance(value, tuple) else (value,))
+        for name, value in values.items()
+    )
+
+
+def _test_and_device(item: Any) -> tuple[str, str]:
+    return item.nodeid.partition("[")[0], item.callspec.params["device"]
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark a test by its folder and by what it uses."""
     marks = list(_needs(item.path))

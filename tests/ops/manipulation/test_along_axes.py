@@ -18,6 +18,7 @@ FUNCTIONS = (
 )
 
 
+@pytest.mark.elsewhere(dtype=("float32", "int64"))
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_lanes(dtype: str, device: flow.Device) -> None:
     for shape in SHAPES:
