@@ -31,7 +31,7 @@ FUSION_ON_CUDA = (
     *("cuda/axes", "cuda/elementwise/elementwise", "cuda/reduce/reduce"),
     *("cuda/fusion/fusion", "cuda/fusion/plan", *LAUNCHING_ON_CUDA),
 )
-OPS = {
+OPS = {  # of programs that check what is planned, and no timing
     "test_kernel_calls": (*LAUNCHING, *LAUNCHING_ON_CUDA),
     "test_fusion_plans": (*FUSION, *FUSION_ON_CUDA),
 }
@@ -151,7 +151,9 @@ def check(program: Path, *arguments: object) -> None:
 
 
 def names() -> list[str]:
-    return sorted(path.stem for path in SOURCES.rglob("test_*.cpp"))
+    """Those that run plain: all but what sanitizers show as well and takes long to compile."""
+    every = sorted(path.stem for path in SOURCES.rglob("test_*.cpp"))
+    return [name for name in every if name not in OPS]
 
 
 def in_one_process(flavor: str) -> pytest.MarkDecorator:

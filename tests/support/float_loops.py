@@ -54,7 +54,7 @@ class Loops:
                 text = text.replace(old, new)
             (folder / FORMULAS).mkdir(parents=True, exist_ok=True)
             (folder / FORMULAS / part).write_text(text)
-        flags = ["-O1", "-std=c++17", "-ffp-contract=off", "-fno-math-errno", "-fPIC"]
+        flags = ["-Og", "-std=c++17", "-ffp-contract=off", "-fno-math-errno", "-fPIC"]
         includes = [f"-I{folder}", f"-I{ROOT / 'csrc'}"]
         linked = []
         for source in (ROOT / "csrc" / ROOM / part for part in PARTS):
