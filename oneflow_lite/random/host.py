@@ -29,6 +29,7 @@ class HostNumbers(Recorded):
     def _numpy(self) -> Any:
         return self._source[0]
 
+    @_C.native(_C.paths.bytes)
     def bytes(self, length: int) -> builtins.bytes:
         """Return random bytes.
 

@@ -160,6 +160,7 @@ class RandomState(LegacyDistributions):
         with bits_of(self._numpy).lock:
             self._numpy.set_state(held)
 
+    @_C.native(_C.paths.legacy_zipf)
     def zipf(
         self, a: Any, size: Size = None, *, dtype: Any = None, device: DeviceLike = None
     ) -> Tensor:
@@ -181,6 +182,7 @@ class RandomState(LegacyDistributions):
         home = a.device if device is None and isinstance(a, Tensor) else device
         return self._drawn("zipf", (given, size), dtype, home, False)
 
+    @_C.native(_C.paths.legacy_vonmises)
     def vonmises(
         self,
         mu: Any,

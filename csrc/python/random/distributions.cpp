@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
 #include "python/sequences.h"
 
@@ -69,13 +70,64 @@ constexpr Distribution kDistributions[] = {
     {"standard_cauchy", "random_standard_cauchy", 0, always},
     {"pareto", "random_pareto", 1, one_positive},
     {"power", "random_power", 1, one_positive},
-    {"rayleigh", "random_rayleigh", 1, one_positive},
     {"weibull", "random_weibull", 1, one_positive},
     {"wald", "random_wald", 2, two_positive},
     {"vonmises", "random_vonmises", 2, second_positive},
     {"triangular", "random_triangular", 3, ordered},
 };
-constexpr int kCount = sizeof(kDistributions) / sizeof(kDistributions[0]);
+
+/// What a RandomState draws in another way than a Generator: by the inverse of the distribution
+/// function. Its numbers never change.
+double inverse_exponential(bitgen_t* bits) {
+  return -std::log(1.0 - bits->next_double(bits->state));
+}
+double inverse_scaled(bitgen_t* bits, double scale) { return scale * inverse_exponential(bits); }
+double inverse_pareto(bitgen_t* bits, double a) {
+  return std::exp(inverse_exponential(bits) / a) - 1;
+}
+double inverse_weibull(bitgen_t* bits, double a) {
+  return std::pow(inverse_exponential(bits), 1.0 / a);
+}
+double inverse_power(bitgen_t* bits, double a) {
+  return std::pow(1 - std::exp(-inverse_exponential(bits)), 1.0 / a);
+}
+double inverse_rayleigh(bitgen_t* bits, double mode) {
+  return mode * std::sqrt(-2.0 * std::log1p(-bits->next_double(bits->state)));
+}
+
+template <typename Function>
+Distribution own_row(const char* method, int parameters, bool (*fits)(const double*),
+                     Function* draw) {
+  Distribution row{method, nullptr, parameters, fits};
+  row.own = reinterpret_cast<void*>(draw);
+  return row;
+}
+
+/// Above, a Generator takes the normal distribution instead.
+bool is_broad(const double* p) { return p[1] > 0 && p[1] <= 1e6; }
+/// Below, a Generator does not search.
+bool is_likely(const double* p) { return p[0] >= 0.34 && p[0] <= 1; }
+
+const Distribution kLegacyDistributions[] = {
+    {"random", "random_standard_uniform", 0, always, DType::f64, "random_standard_uniform_fill"},
+    {"random_sample", "random_standard_uniform", 0, always, DType::f64,
+     "random_standard_uniform_fill"},
+    {"uniform", "random_uniform", 2, always},
+    {"laplace", "random_laplace", 2, second_positive},
+    {"logistic", "random_logistic", 2, second_positive},
+    {"gumbel", "random_gumbel", 2, second_positive},
+    {"triangular", "random_triangular", 3, ordered},
+    {"vonmises", "random_vonmises", 2, is_broad},
+    {"poisson", "random_poisson", 1, is_mean, DType::i64},
+    {"geometric", "random_geometric", 1, is_likely, DType::i64},
+    {"logseries", "random_logseries", 1, below_one, DType::i64},
+    own_row("standard_exponential", 0, always, inverse_exponential),
+    own_row("exponential", 1, one_positive, inverse_scaled),
+    own_row("pareto", 1, one_positive, inverse_pareto),
+    own_row("weibull", 1, one_positive, inverse_weibull),
+    own_row("power", 1, one_positive, inverse_power),
+    own_row("rayleigh", 1, one_positive, inverse_rayleigh),
+};
 
 double draw_one(const Found& found, bitgen_t* bits, const double* p) {
   switch (found.row->parameters) {
@@ -126,43 +178,58 @@ void* numpy_function(const char* name) {
   return library ? dlsym(library, name) : nullptr;
 }
 
-const Found* find_distribution(PyObject* method) {
-  numpy_library();  // no import while the table is locked
-  static Found table[kCount];
-  static const bool filled = [] {
+namespace {
+
+/// The GIL guards the table: no import while it is made.
+template <size_t count>
+const Found* find_in(const Distribution (&rows)[count], Found (&table)[count], PyObject* method) {
+  numpy_library();
+  if (!table[0].row) {
     const auto find = [](const char* name) { return name ? numpy_function(name) : nullptr; };
-    for (int i = 0; i < kCount; ++i) {
-      const Distribution& row = kDistributions[i];
-      table[i] = {&row, method_name(row.method), find(row.symbol),
+    for (size_t i = 0; i < count; ++i) {
+      const Distribution& row = rows[i];
+      table[i] = {&row, method_name(row.method), row.own ? row.own : find(row.symbol),
                   reinterpret_cast<Fill>(find(row.fill)),
                   reinterpret_cast<FillSingle>(find(row.fill_single))};
     }
-    return true;
-  }();
-  static_cast<void>(filled);
+  }
   const Found* const found =
-      std::find_if(table, table + kCount, [&](const Found& x) { return x.method == method; });
-  return found == table + kCount || !found->draw ? nullptr : found;
+      std::find_if(table, table + count, [&](const Found& x) { return x.method == method; });
+  return found == table + count || !found->draw ? nullptr : found;
+}
+
+}  // namespace
+
+const Found* find_distribution(PyObject* method) {
+  static Found table[std::size(kDistributions)];
+  return find_in(kDistributions, table, method);
+}
+
+const Found* find_legacy_distribution(PyObject* method) {
+  static Found table[std::size(kLegacyDistributions)];
+  return find_in(kLegacyDistributions, table, method);
 }
 
 bool read_parameters(const Found& found, Arguments args, double* out) {
   for (int i = 0; i < found.row->parameters; ++i) {
     if (!read_parameter(args[i], &out[i])) return false;
   }
-  static const Found* const uniform = find_distribution(method_name("uniform"));
-  if (&found == uniform) out[1] -= out[0];  // the width of the interval
-  return (&found != uniform || std::isfinite(out[1])) && found.row->fits(out);
+  static PyObject* const uniform = method_name("uniform");
+  if (found.method == uniform) out[1] -= out[0];  // the width of the interval
+  return (found.method != uniform || std::isfinite(out[1])) && found.row->fits(out);
 }
 
 void draw_some(const Found& found, bitgen_t* bits, const double* p, DType dtype, int64_t count,
-               Drawn* out) {
-  if (dtype == DType::f32) return found.fill_single(bits, count, out->singles);
-  if (found.fill) return found.fill(bits, count, out->reals);
+               void* out) {
+  if (dtype == DType::f32) return found.fill_single(bits, count, static_cast<float*>(out));
+  auto* const reals = static_cast<double*>(out);
+  auto* const integers = static_cast<int64_t*>(out);
+  if (found.fill) return found.fill(bits, count, reals);
   for (int64_t i = 0; i < count; ++i) {
     if (dtype == DType::i64) {
-      out->integers[i] = count_one(found, bits, p);
+      integers[i] = count_one(found, bits, p);
     } else {
-      out->reals[i] = draw_one(found, bits, p);
+      reals[i] = draw_one(found, bits, p);
     }
   }
 }

@@ -26,6 +26,7 @@ struct Distribution {
   const char* fill = nullptr;                       // draws some
   const char* fill_single = nullptr;                // and many float32
   std::optional<ops::Numbers> many = std::nullopt;  // what very many are drawn as
+  void* own = nullptr;                              // instead of NumPy's function
 };
 
 /// A row with what its names stand for in this process.
@@ -37,8 +38,12 @@ struct Found {
   FillSingle fill_single;
 };
 
-/// Of a method that is called with its own, interned name; null where there is no function.
+/// Of a method of a Generator that is called with its own, interned name; null where there is no
+/// function.
 const Found* find_distribution(PyObject* method);
+/// The same of a RandomState: of those that it draws from the bits alone. Others also have a normal
+/// number that was left over, which only NumPy's method knows.
+const Found* find_legacy_distribution(PyObject* method);
 
 /// Finite parameters, as the function takes them; false where NumPy's method does more than call
 /// it.
@@ -52,8 +57,8 @@ union Drawn {
   int64_t integers[kMostDrawn];
 };
 
-/// By NumPy's function. The caller has the lock of the bits.
+/// By NumPy's function, to memory of `count` elements. The caller has the lock of the bits.
 void draw_some(const Found& found, bitgen_t* bits, const double* p, DType dtype, int64_t count,
-               Drawn* out);
+               void* out);
 
 }  // namespace ofl::python

@@ -160,17 +160,6 @@ PyMethodDef functions[] = {positional<own_numbers, 0>("own_numbers"),
 
 // --- draws
 
-/// While it lives, the thread does without the GIL.
-class WithoutGil {
- public:
-  WithoutGil() : state_(PyEval_SaveThread()) {}
-  ~WithoutGil() { PyEval_RestoreThread(state_); }
-  WithoutGil(const WithoutGil&) = delete;
-
- private:
-  PyThreadState* const state_;
-};
-
 /// draw(bits, helpers), under the lock of the bits.
 template <typename Draw>
 void with_bits(const Source& source, const Draw& draw) {

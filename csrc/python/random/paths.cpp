@@ -1,8 +1,8 @@
-// The native paths of random/generator.py and random/random_state.py. Few numbers of a Generator
-// are drawn here, by NumPy's functions on its generator's bits, under the bit generator's own lock;
-// many by threads of ours (many.h); all else, and all numbers of a RandomState, by NumPy's method
-// of the same name. A thread that records draws nothing here: numbers would be the same in each
-// run.
+// The native paths of random/generator.py and random/random_state.py; those of orders are beside
+// them. Few numbers of a Generator are drawn here, by NumPy's functions on its generator's bits,
+// under the bit generator's own lock; many by threads of ours (many.h). So is what a RandomState
+// draws from the bits alone. All else is drawn by NumPy's method of the same name. A thread that
+// records draws nothing here: numbers would be the same in each run.
 #include <algorithm>
 #include <cstring>
 
@@ -11,6 +11,7 @@
 #include "python/native/lists.h"
 #include "python/random/distributions.h"
 #include "python/random/many.h"
+#include "python/random/orders.h"
 #include "python/runtime.h"
 #include "python/sequences.h"
 #include "python/tensor/basic_key.h"
@@ -65,6 +66,27 @@ PyObject* tensor_drawn(DType dtype, const Dims& shape, Device device, const Draw
   return wrap(device == Device{} ? std::move(drawn) : to_device(issuer(), drawn, device, false));
 }
 
+/// A tensor whose elements draw(bits, memory) writes: few with the GIL.
+template <typename Draw>
+PyObject* drawn_from(PyObject* generator, DType dtype, const Dims& shape, Device device,
+                     const Draw& draw) {
+  const Source source(generator);
+  const Bits& bits = source.bits();
+  if (element_count(shape) <= kMostDrawn) {
+    Drawn numbers;
+    {
+      const Holding holding(bits.lock);
+      draw(bits.generator, &numbers);
+    }
+    return tensor_of_numbers(&numbers, dtype, shape, device);
+  }
+  return tensor_drawn(dtype, shape, device, [&](void* out) {
+    const Holding holding(bits.lock);
+    const WithoutGil without;
+    draw(bits.generator, out);
+  });
+}
+
 /// The arguments of a method that draws.
 struct Request {
   const Found* found;
@@ -103,12 +125,10 @@ PyObject* drawn_here(const Call& call) {
   const auto& [found, parameters, dtype, shape, device] = *request;
   const int64_t count = element_count(shape);
   if (count <= kMostDrawn) {
-    Drawn numbers;
-    {
-      const Holding holding(source.bits().lock);
-      draw_some(*found, source.bits().generator, parameters, dtype, count, &numbers);
-    }
-    return tensor_of_numbers(&numbers, dtype, shape, device);
+    return drawn_from(call[0], dtype, shape, device,
+                      [&, found = found, dtype = dtype, p = parameters](bitgen_t* bits, void* out) {
+                        draw_some(*found, bits, p, dtype, count, out);
+                      });
   }
   const auto kind = found->row->many;
   if (!kind || count < many_of(*kind) || !draws_many(source, *found, dtype)) return nullptr;
@@ -118,15 +138,8 @@ PyObject* drawn_here(const Call& call) {
   });
 }
 
-PyArrayObject* as_array(const Reference& object) {
-  return reinterpret_cast<PyArrayObject*>(object.get());
-}
-
-/// Draws by the method of that name of the generator's NumPy generator.
-PyObject* draw_numbers(PyObject* generator, PyObject* name, Arguments args, Py_ssize_t count) {
-  const Source source(generator);
-  const Reference method(checked(PyObject_GetAttr(source.numpys(), name)));
-  return checked(PyObject_Vectorcall(method.get(), args, count, nullptr));
+bool is_plain_number(PyObject* argument) {
+  return PyFloat_CheckExact(argument) || PyLong_CheckExact(argument);
 }
 
 /// Whether to convert the items of a sequence runs Python code.
@@ -135,13 +148,8 @@ bool runs_code(PyObject* argument) {
   return held.get() != argument;
 }
 
-/// Draws by NumPy's method with these arguments; null where one is a tensor, or runs code when it
-/// is read.
-PyObject* drawn_by_numpy(const Call& call, Arguments args, Py_ssize_t count) {
-  if (std::any_of(args, args + count, [&](PyObject* x) { return is_tensor(x) || runs_code(x); })) {
-    return nullptr;
-  }
-  const Reference numbers(draw_numbers(call[0], call.name, args, count));
+/// What NumPy's method has drawn; of that shape where it is one number.
+PyObject* tensor_of_drawn(const Reference& numbers, const Dims& shape) {
   if (PyArray_CheckExact(numbers.get())) {
     return wrap(from_array(as_array(numbers), default_device()));
   }
@@ -150,9 +158,32 @@ PyObject* drawn_by_numpy(const Call& call, Arguments args, Py_ssize_t count) {
     const bool is_python =
         dtype == DType::f64 ? PyFloat_CheckExact(numbers.get()) : PyLong_CheckExact(numbers.get());
     if (!is_python || !store_number(numbers.get(), dtype, &number)) continue;
-    return tensor_of_numbers(number.bytes, dtype, Dims{}, default_device());
+    return tensor_of_numbers(number.bytes, dtype, shape, default_device());
   }
   return wrap(from_any(numbers.get(), default_device()));
+}
+
+/// Draws by NumPy's method of that name with these arguments; null where one is a tensor, or runs
+/// code when it is read.
+PyObject* drawn_by_numpy(PyObject* generator, PyObject* name, Arguments args, Py_ssize_t count) {
+  const auto is_read_here = [](PyObject* x) {
+    return x != Py_None && !is_plain_number(x) && (is_tensor(x) || runs_code(x));
+  };
+  if (std::any_of(args, args + count, is_read_here)) return nullptr;
+  return tensor_of_drawn(Reference(draw_numbers(generator, name, args, count)), Dims{});
+}
+
+/// The same where the last argument is the size. NumPy takes less time for a number than for an
+/// array of one.
+PyObject* sized_by_numpy(PyObject* generator, PyObject* name, Arguments args, Py_ssize_t count) {
+  PyObject* const size = args[count - 1];
+  if (size != Py_None && std::all_of(args, args + count - 1, is_plain_number)) {
+    const std::optional<Dims> shape = known_size(size);
+    if (shape && element_count(*shape) == 1) {
+      return tensor_of_drawn(Reference(draw_numbers(generator, name, args, count - 1)), *shape);
+    }
+  }
+  return drawn_by_numpy(generator, name, args, count);
 }
 
 /// Of (..., dtype, device): whether both are left out, and no program is recorded.
@@ -160,41 +191,108 @@ bool is_plain_draw(const Call& call) {
   return call[call.count - 2] == Py_None && call[call.count - 1] == Py_None && !is_recording();
 }
 
-/// draw(self, the distribution's parameters, size, dtype, device) of a RandomState
-PyObject* legacy_draw_path(const Call& call) {
-  return is_plain_draw(call) ? drawn_by_numpy(call, call.values + 1, call.count - 3) : nullptr;
+/// Null for what NumPy's method draws.
+PyObject* legacy_drawn_here(const Call& call, PyObject* name, Arguments args, int count,
+                            const std::optional<Dims>& shape) {
+  const Found* const found = shape ? find_legacy_distribution(name) : nullptr;
+  double p[3];
+  if (!found || count != found->row->parameters || !read_parameters(*found, args, p)) {
+    return nullptr;
+  }
+  const DType dtype = found->row->dtype;
+  return drawn_from(call[0], dtype, *shape, default_device(), [&](bitgen_t* bits, void* out) {
+    draw_some(*found, bits, p, dtype, element_count(*shape), out);
+  });
 }
 
-/// rand(self, *dims, dtype, device)
+/// draw(self, the distribution's parameters, size, dtype, device) by NumPy's method
+PyObject* plain_draw(const Call& call) {
+  return is_plain_draw(call) ? sized_by_numpy(call[0], call.name, call.values + 1, call.count - 3)
+                             : nullptr;
+}
+
+/// draw(self, the distribution's parameters, size, dtype, device) of a RandomState
+PyObject* legacy_draw_path(const Call& call) {
+  if (!is_plain_draw(call)) return nullptr;
+  const Arguments args = call.values + 1;
+  const int count = call.count - 4;
+  PyObject* const drawn = legacy_drawn_here(call, call.name, args, count, known_size(args[count]));
+  return drawn ? drawn : plain_draw(call);
+}
+
+/// vonmises(self, mu, kappa, size, dtype, device): for others, NumPy's method may not end.
+PyObject* legacy_vonmises_path(const Call& call) {
+  if (!is_plain_draw(call)) return nullptr;
+  return legacy_drawn_here(call, call.name, call.values + 1, 2, known_size(call[3]));
+}
+
+/// zipf(self, a, size, dtype, device)
+PyObject* legacy_zipf_path(const Call& call) {
+  constexpr double kMost = 1024;  // NumPy's method ends
+  if (!is_plain_draw(call) || !is_plain_number(call[1])) return nullptr;
+  const double a = PyFloat_AsDouble(call[1]);
+  if (a == -1 && PyErr_Occurred()) PyErr_Clear();  // too large an integer is refused there
+  if (!(a <= kMost)) return nullptr;
+  return sized_by_numpy(call[0], call.name, call.values + 1, 2);
+}
+
+/// rand(self, *dims, dtype, device), and randn
 PyObject* legacy_dims_path(const Call& call) {
-  return is_plain_draw(call) ? drawn_by_numpy(call, call.rest, call.rest_count) : nullptr;
+  static PyObject* const uniform = method_name("random_sample");
+  static PyObject* const normal = method_name("standard_normal");
+  if (!is_plain_draw(call)) return nullptr;
+  const bool is_normal = PyUnicode_CompareWithASCIIString(call.name, "randn") == 0;
+  if (call.rest_count == 0) {
+    PyObject* const drawn =
+        is_normal ? nullptr : legacy_drawn_here(call, uniform, call.rest, 0, Dims{});
+    return drawn ? drawn : drawn_by_numpy(call[0], call.name, call.rest, 0);
+  }
+  const Reference size(checked(PyTuple_New(call.rest_count)));
+  for (Py_ssize_t i = 0; i < call.rest_count; ++i) {
+    PyTuple_SET_ITEM(size.get(), i, Py_NewRef(call.rest[i]));
+  }
+  PyObject* const given = size.get();
+  PyObject* const drawn =
+      is_normal ? nullptr : legacy_drawn_here(call, uniform, call.rest, 0, known_size(given));
+  return drawn ? drawn : sized_by_numpy(call[0], is_normal ? normal : uniform, &given, 1);
 }
 
 /// The same of a Generator.
 PyObject* draw_path(const Call& call) {
   if (is_recording()) return nullptr;
   PyObject* const drawn = drawn_here(call);
-  return drawn ? drawn : legacy_draw_path(call);
+  return drawn ? drawn : plain_draw(call);
 }
 
 // --- integers
 
-/// Draws few integers from [low, high]; false where NumPy has no such function.
-bool draw_integers(PyObject* generator, int64_t low, int64_t high, int64_t count, Drawn* out) {
-  static FillIntegers fill = nullptr;  // the GIL guards it
-  if (!fill) fill = reinterpret_cast<FillIntegers>(numpy_function("random_bounded_uint64_fill"));
-  if (!fill) return false;
-  const uint64_t width = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-  const Source source(generator);
-  const Holding holding(source.bits().lock);
-  fill(source.bits().generator, static_cast<uint64_t>(low), width, count, false,
-       reinterpret_cast<uint64_t*>(out->integers));
-  return true;
-}
-
 struct Bounds {
   int64_t low, high;  // which may occur
 };
+
+/// Which numbers a generator draws for the same bits.
+enum class Kind { generator, legacy };
+
+/// NumPy's function that draws integers; null where it has none.
+FillIntegers integer_filler() {
+  static FillIntegers fill = nullptr;  // the GIL guards it
+  if (!fill) fill = reinterpret_cast<FillIntegers>(numpy_function("random_bounded_uint64_fill"));
+  return fill;
+}
+
+/// The caller has the lock of the bits.
+void fill_integers(bitgen_t* bits, const Bounds& bounds, Kind kind, int64_t count, void* out) {
+  const auto low = static_cast<uint64_t>(bounds.low);
+  const uint64_t width = static_cast<uint64_t>(bounds.high) - low;
+  integer_filler()(bits, low, width, count, kind == Kind::legacy, static_cast<uint64_t*>(out));
+}
+
+PyObject* integers_drawn(PyObject* generator, const Bounds& bounds, Kind kind, const Dims& shape,
+                         Device device) {
+  return drawn_from(generator, DType::i64, shape, device, [&](bitgen_t* bits, void* out) {
+    fill_integers(bits, bounds, kind, element_count(shape), out);
+  });
+}
 
 bool are_within(const Bounds& bounds, DType dtype) {
   switch (dtype) {
@@ -206,22 +304,19 @@ bool are_within(const Bounds& bounds, DType dtype) {
   }
 }
 
-/// Of integers(self, low, high, size, dtype, endpoint, device); nullopt for what NumPy has to read,
-/// or refuse.
-std::optional<Bounds> bounds_of(const Call& call) {
+/// Of (self, low, high, ...); nullopt for what NumPy has to read, or refuse.
+std::optional<Bounds> bounds_of(const Call& call, bool has_end) {
   const bool from_zero = call[2] == Py_None;
   const auto low = from_zero ? std::optional<int64_t>(0) : known_integer(call[1]);
   const auto end = known_integer(call[from_zero ? 1 : 2]);
-  if (!low || !end || !is_flag(call[5])) return std::nullopt;
-  const bool has_end = call[5] == Py_True;
-  if (has_end ? *end < *low : *end <= *low) return std::nullopt;
+  if (!low || !end || (has_end ? *end < *low : *end <= *low)) return std::nullopt;
   return Bounds{*low, has_end ? *end : *end - 1};
 }
 
 /// integers(self, low, high, size, dtype, endpoint, device)
 PyObject* integers_path(const Call& call) {
-  if (is_recording()) return nullptr;
-  const std::optional<Bounds> bounds = bounds_of(call);
+  if (is_recording() || !is_flag(call[5])) return nullptr;
+  const std::optional<Bounds> bounds = bounds_of(call, call[5] == Py_True);
   const std::optional<DType> dtype = known_dtype(call[4]);
   if (!bounds || !dtype || !are_within(*bounds, *dtype)) return nullptr;
   const std::optional<Dims> shape = known_size(call[3]);
@@ -229,9 +324,8 @@ PyObject* integers_path(const Call& call) {
   if (!device) return nullptr;
   const int64_t count = element_count(*shape);
   if (count <= kMostDrawn && dtype == DType::i64) {
-    Drawn numbers;
-    if (!draw_integers(call[0], bounds->low, bounds->high, count, &numbers)) return nullptr;
-    return tensor_of_numbers(&numbers, DType::i64, *shape, *device);
+    if (!integer_filler()) return nullptr;
+    return integers_drawn(call[0], *bounds, Kind::generator, *shape, *device);
   }
   const Source source(call[0]);
   if (count < kManyIntegers || !draws_many_integers(source)) return nullptr;
@@ -244,14 +338,45 @@ PyObject* integers_path(const Call& call) {
 
 /// randint(self, low, high, size, dtype, device)
 PyObject* legacy_integers_path(const Call& call) {
-  return call[5] == Py_None && !is_recording() ? drawn_by_numpy(call, call.values + 1, 4) : nullptr;
+  if (call[5] != Py_None || is_recording()) return nullptr;
+  auto* const number = reinterpret_cast<PyObject*>(&PyLong_Type);
+  const bool is_own = call[4] == number || known_dtype(call[4]) == DType::i64;
+  const std::optional<Bounds> bounds = is_own ? bounds_of(call, false) : std::nullopt;
+  const std::optional<Dims> shape = bounds ? known_size(call[3]) : std::nullopt;
+  if (shape && integer_filler()) {
+    return integers_drawn(call[0], *bounds, Kind::legacy, *shape, default_device());
+  }
+  return drawn_by_numpy(call[0], call.name, call.values + 1, 4);
 }
 
-/// The elements of a tensor of one dimension at places that were drawn.
-PyObject* chosen(const Tensor& x, const Drawn& places, const Dims& shape) {
-  if (shape.size() == 0) return copied_element(x, x.offset + places.integers[0] * x.strides[0]);
-  const Reference indices(tensor_of_numbers(&places, DType::i64, shape, x.device()));
+/// The elements of a tensor of one dimension at places that are drawn.
+PyObject* chosen(PyObject* generator, const Tensor& x, Kind kind, const Dims& shape) {
+  const Bounds bounds{0, x.size() - 1};
+  if (shape.size() == 0) {
+    int64_t place;
+    const Source source(generator);
+    {
+      const Holding holding(source.bits().lock);
+      fill_integers(source.bits().generator, bounds, kind, 1, &place);
+    }
+    return copied_element(x, x.offset + place * x.strides[0]);
+  }
+  const Reference indices(integers_drawn(generator, bounds, kind, shape, x.device()));
   return take_along(x, indices.get(), 0, ops::OutOfRange::raise, "take");
+}
+
+/// Of choice(self, a, size, replace=True, p=None, ...), on this device; null for what NumPy has to
+/// read, or refuse.
+PyObject* chosen_here(const Call& call, Kind kind, const Dims& shape, Device device) {
+  const std::optional<int64_t> below = known_integer(call[1]);
+  const bool is_list = PyList_CheckExact(call[1]) || PyTuple_CheckExact(call[1]);
+  const Reference made(is_list ? tensor_of_lists(call[1], std::nullopt, device) : nullptr);
+  const Tensor* x = made.get() ? &tensor_of(made.get()) : tensor_or_null(call[1]);
+  if (x && x->ndim() != 1) return nullptr;
+  const int64_t many = x ? x->size() : below.value_or(0);
+  if (many < 1 || !integer_filler()) return nullptr;
+  return x ? chosen(call[0], *x, kind, shape)
+           : integers_drawn(call[0], Bounds{0, many - 1}, kind, shape, device);
 }
 
 /// choice(self, a, size, replace, p, axis, shuffle, device)
@@ -261,32 +386,24 @@ PyObject* choice_path(const Call& call) {
   const std::optional<Dims> shape =
       plain && known_integer(call[5]) == 0 ? few(call[2]) : std::nullopt;
   const std::optional<Device> device = shape ? known_device(call[7]) : std::nullopt;
-  if (!device) return nullptr;
-  const std::optional<int64_t> below = known_integer(call[1]);
-  const bool is_list = PyList_CheckExact(call[1]) || PyTuple_CheckExact(call[1]);
-  const Reference made(is_list ? tensor_of_lists(call[1], std::nullopt, *device) : nullptr);
-  const Tensor* x = made.get() ? &tensor_of(made.get()) : tensor_or_null(call[1]);
-  if (x && (x->ndim() != 1 || (!made.get() && call[7] != Py_None))) return nullptr;
-  const int64_t many = x ? x->size() : below.value_or(0);
-  Drawn places;
-  if (many < 1 || !draw_integers(call[0], 0, many - 1, element_count(*shape), &places)) {
-    return nullptr;
-  }
-  return x ? chosen(*x, places, *shape) : tensor_of_numbers(&places, DType::i64, *shape, *device);
+  if (!device || (is_tensor(call[1]) && call[7] != Py_None)) return nullptr;
+  return chosen_here(call, Kind::generator, *shape, *device);
 }
 
 /// choice(self, a, size, replace, p, device)
 PyObject* legacy_choice_path(const Call& call) {
-  if (known_integer(call[1])) return legacy_integers_path(call);
+  if (call[5] != Py_None || is_recording()) return nullptr;
+  const bool plain = call[3] == Py_True && call[4] == Py_None;
+  const std::optional<Dims> shape = plain ? known_size(call[2]) : std::nullopt;
+  if (shape) {
+    PyObject* const drawn = chosen_here(call, Kind::legacy, *shape, default_device());
+    if (drawn) return drawn;
+  }
+  if (known_integer(call[1])) return drawn_by_numpy(call[0], call.name, call.values + 1, 4);
   const Arguments how = call.values + 2;
   const auto is_read_there = [](PyObject* x) { return is_tensor(x) || runs_code(x); };
-  if (call[5] != Py_None || is_recording() || std::any_of(how, how + 3, is_read_there)) {
-    return nullptr;
-  }
-  const bool is_list = PyList_CheckExact(call[1]) || PyTuple_CheckExact(call[1]);
-  const Reference made(is_list ? tensor_of_lists(call[1], std::nullopt, default_device())
-                               : nullptr);
-  const Tensor* x = made.get() ? &tensor_of(made.get()) : tensor_or_null(call[1]);
+  if (std::any_of(how, how + 3, is_read_there)) return nullptr;
+  const Tensor* const x = tensor_or_null(call[1]);
   if (!x || x->ndim() != 1) return nullptr;
   const Reference many(checked(PyLong_FromLongLong(x->size())));
   PyObject* const given[4] = {many.get(), how[0], how[1], how[2]};
@@ -298,83 +415,24 @@ PyObject* legacy_choice_path(const Call& call) {
   return take_along(*x, indices.get(), 0, ops::OutOfRange::raise, "take");
 }
 
-// --- orders
+// --- bytes
 
-constexpr int64_t kFewBytes = 1 << 20;  // a copy takes some percent of the shuffle
-
-/// A copy of a tensor that is small and settled, and has this axis; else null.
-PyObject* copy_of_few(const Tensor* x, PyObject* axis) {
-  const bool here =
-      x && known_axis(axis, x->ndim()) && readable_here(runtime().machine, *x, kFewBytes);
-  return here ? array_of(*x) : nullptr;
-}
-
-/// The axis that all have but 0-d ones.
-PyObject* first_axis() {
-  static PyObject* const first = checked(PyLong_FromLong(0));
-  return first;
-}
-
-/// NumPy's method takes `count` arguments: x, and the axis.
-PyObject* permutation_along(const Call& call, PyObject* axis, PyObject* device, int count) {
-  static PyObject* const name = method_name("permutation");
-  if (is_recording() || device != Py_None) return nullptr;
-  const Tensor* const x = tensor_or_null(call[1]);
-  const Reference copy(copy_of_few(x, axis));
-  if (!copy.get() && !known_integer(call[1])) return nullptr;
-  PyObject* const given[2] = {copy.get() ? copy.get() : call[1], axis};
-  const Reference order(draw_numbers(call[0], name, given, count));
-  return wrap(from_array(as_array(order), x ? x->device() : default_device()));
-}
-
-/// permutation(self, x, axis, device)
-PyObject* permutation_path(const Call& call) {
-  return permutation_along(call, call[2], call[3], 2);
-}
-
-/// permutation(self, x, device)
-PyObject* legacy_permutation_path(const Call& call) {
-  return permutation_along(call, first_axis(), call[2], 1);
-}
-
-/// permuted(self, x, axis, device)
-PyObject* permuted_path(const Call& call) {
-  static PyObject* const name = method_name("permuted");
-  static PyObject* const names = checked(Py_BuildValue("(s)", "axis"));
-  if (is_recording() || call[3] != Py_None) return nullptr;
-  const Tensor* const x = tensor_or_null(call[1]);
-  const Reference copy(copy_of_few(x, call[2] == Py_None ? first_axis() : call[2]));
-  if (!copy.get()) return nullptr;
+/// bytes(self, length)
+PyObject* bytes_path(const Call& call) {
+  constexpr int64_t kMostBytes = 1 << 20;  // more take so long that other threads should run
+  const std::optional<int64_t> length = known_integer(call[1]);
+  if (is_recording() || !length || *length < 1 || *length > kMostBytes) return nullptr;
+  Reference made(checked(PyBytes_FromStringAndSize(nullptr, *length)));
+  char* const bytes = PyBytes_AS_STRING(made.get());
   const Source source(call[0]);
-  const Reference method(checked(PyObject_GetAttr(source.numpys(), name)));
-  PyObject* const given[2] = {copy.get(), call[2]};
-  const Reference order(checked(PyObject_Vectorcall(method.get(), given, 1, names)));
-  return wrap(from_array(as_array(order), x->device()));
-}
-
-/// NumPy's method takes `count` arguments: x, and the axis.
-PyObject* shuffle_along(const Call& call, PyObject* axis, int count) {
-  static PyObject* const name = method_name("shuffle");
-  if (is_recording()) return nullptr;
-  const Tensor* const x = tensor_or_null(call[1]);
-  const Reference copy(copy_of_few(x, axis));
-  if (!copy.get() || !x->storage->writable() || x->size() == 0) return nullptr;
-  PyObject* const given[2] = {copy.get(), axis};
-  Py_DECREF(draw_numbers(call[0], name, given, count));
-  if (readable_here(runtime().machine, *x, kFewBytes)) {
-    const auto bytes = static_cast<size_t>(x->size()) * size_of(x->dtype);
-    std::memcpy(x->address(), PyArray_DATA(as_array(copy)), bytes);
-    Py_RETURN_NONE;
+  const Holding holding(source.bits().lock);
+  bitgen_t* const bits = source.bits().generator;
+  for (int64_t i = 0; i < *length; i += 4) {
+    const uint32_t word = bits->next_uint32(bits->state);
+    std::memcpy(bytes + i, &word, std::min<int64_t>(4, *length - i));
   }
-  assign(issuer(), *x, from_array(as_array(copy), x->device()), "shuffle");
-  Py_RETURN_NONE;
+  return made.release();
 }
-
-/// shuffle(self, x, axis)
-PyObject* shuffle_path(const Call& call) { return shuffle_along(call, call[2], 2); }
-
-/// shuffle(self, x)
-PyObject* legacy_shuffle_path(const Call& call) { return shuffle_along(call, first_axis(), 1); }
 
 }  // namespace
 
@@ -384,9 +442,12 @@ const NativeRow kRandomPaths[] = {{"draw", draw_path},
                                   {"permutation", permutation_path},
                                   {"shuffle", shuffle_path},
                                   {"permuted", permuted_path},
+                                  {"bytes", bytes_path},
                                   {"legacy_draw", legacy_draw_path},
                                   {"legacy_integers", legacy_integers_path},
                                   {"legacy_dims", legacy_dims_path},
+                                  {"legacy_vonmises", legacy_vonmises_path},
+                                  {"legacy_zipf", legacy_zipf_path},
                                   {"legacy_choice", legacy_choice_path},
                                   {"legacy_permutation", legacy_permutation_path},
                                   {"legacy_shuffle", legacy_shuffle_path},

@@ -1,8 +1,6 @@
 #include "python/random/source.h"
 
-#include <cstring>
-
-#include "python/arguments.h"
+#include <algorithm>
 
 namespace ofl::python {
 
@@ -67,6 +65,14 @@ Source::Source(PyObject* generator) {
   held_ = Reference(checked(PyObject_GetAttr(generator, source)));
   bits_ = static_cast<const Bits*>(PyCapsule_GetPointer(PyTuple_GET_ITEM(held_.get(), 1), kBits));
   if (!bits_) throw PythonErrorSet{};
+}
+
+PyObject* draw_numbers(PyObject* generator, PyObject* name, Arguments args, Py_ssize_t count) {
+  constexpr Py_ssize_t kMost = 8;
+  const Source source(generator);
+  PyObject* given[1 + kMost] = {source.numpys()};
+  std::copy_n(args, count, given + 1);
+  return checked(PyObject_VectorcallMethod(name, given, 1 + count, nullptr));
 }
 
 void init_random(PyObject* module) {

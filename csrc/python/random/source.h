@@ -3,7 +3,7 @@
 
 #include <numpy/random/bitgen.h>
 
-#include "python/errors.h"
+#include "python/arguments.h"
 
 namespace ofl::python {
 
@@ -26,6 +26,17 @@ class Holding {
   PyObject* lock_;
 };
 
+/// While it lives, the thread does without the GIL.
+class WithoutGil {
+ public:
+  WithoutGil() : state_(PyEval_SaveThread()) {}
+  ~WithoutGil() { PyEval_RestoreThread(state_); }
+  WithoutGil(const WithoutGil&) = delete;
+
+ private:
+  PyThreadState* const state_;
+};
+
 struct Bits {
   bitgen_t* generator;
   PyObject* owner;  // whose memory that is
@@ -46,5 +57,12 @@ class Source {
   Reference held_;
   const Bits* bits_;
 };
+
+/// What the method of that name of the generator's NumPy generator returns, for at most 8 arguments.
+PyObject* draw_numbers(PyObject* generator, PyObject* name, Arguments args, Py_ssize_t count);
+
+inline PyArrayObject* as_array(const Reference& object) {
+  return reinterpret_cast<PyArrayObject*>(object.get());
+}
 
 }  // namespace ofl::python
