@@ -153,7 +153,8 @@ def logspace(
     array([  1.,  10., 100.])
     """
     if dtype is None and {type(start), type(stop), type(base)} <= {int, float}:
-        return tensor(np.logspace(start, stop, num, endpoint, base, axis=axis), device=device)
+        exponents = np.linspace(start, stop, num, endpoint, axis=axis)
+        return tensor(np.power(base, exponents), device=device)
     wanted = _spaced("logspace", dtype, start, stop, base)
     first, last, of = (_number("logspace", x) for x in (start, stop, base))
     values = np.logspace(first, last, num, endpoint, of, wanted, axis)

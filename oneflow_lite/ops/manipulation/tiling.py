@@ -110,11 +110,18 @@ def tile(x: Any, repetitions: SupportsIndex | Sequence[SupportsIndex], /) -> Ten
         raise ValueError(f"[tile] repetitions may not be negative, got {repetitions}")
     if all(n == 1 for n in times):  # as NumPy's copy, in the order of the axes of x
         return _C.reshape(_C.astype(given, given.dtype, True), sizes, None)
-    times = [1 if _is_zero(size) else n for n, size in zip(times, sizes, strict=True)]
-    split = [n for size in sizes for n in (1, size)]
-    wide = [n for pair in zip(times, sizes, strict=True) for n in pair]
+    split: list[Any] = []  # an axis of its own for the copies along an axis
+    wide: list[Any] = []
+    tiled: list[Any] = []
+    for n, size in zip(times, sizes, strict=True):
+        if n != 1 and not _is_zero(size):
+            split.append(1)
+            wide.append(n)
+        split.append(size)
+        wide.append(size)
+        tiled.append(size if _is_zero(size) else n * size)
     rows = _C.broadcast_to(_C.reshape(given, split, None), wide)
-    return _C.reshape(rows, [n * size for n, size in zip(times, sizes, strict=True)], True)
+    return _C.reshape(rows, tiled, True)
 
 
 if not TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 import bisect
 import builtins
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -97,18 +98,20 @@ def pad(
     widths = _widths(pad_width, given.ndim)
     own = _own_argument(mode, constant_values, end_values, stat_length, reflect_type)
     if mode == "constant":
-        return _pad_constant(given, widths.tolist(), _constants(own, given))
+        return _pad_constant(given, widths, _constants(own, given))
     if mode == "empty":
-        return _padded(given, widths.tolist())[0]
+        return _padded(given, widths)[0]
     if mode in _STATISTICS or mode == "linear_ramp" or reflect_type == "odd":
-        return _pad_by_values(given, widths.tolist(), mode, own)
+        return _pad_by_values(given, widths, mode, own)
     if is_by_columns(given):  # and so is the result; no axis is padded by what another one has
-        return pad(given.T, widths[::-1].tolist(), mode).T
-    return _pad_by_elements(given, widths.tolist(), mode)
+        return pad(given.T, widths[::-1], mode).T
+    return _pad_by_elements(given, widths, mode)
 
 
-def _widths(given: Any, ndim: int) -> npt.NDArray[Any]:
+def _widths(given: Any, ndim: int) -> list[list[int]]:
     """A pair of integers for each axis, checked."""
+    if type(given) is int and 0 <= given < 2**63:
+        return [[given, given]] * ndim
     if isinstance(given, dict):
         pairs = [(0, 0)] * ndim
         for axis, width in given.items():
@@ -122,7 +125,8 @@ def _widths(given: Any, ndim: int) -> npt.NDArray[Any]:
         raise TypeError(f"[pad] expected integers as pad_width, got {widths.dtype}")
     if (widths < 0).any():
         raise ValueError(f"[pad] pad_width may not be negative, got {given}")
-    return widths
+    pairs_of_all: list[list[int]] = widths.tolist()
+    return pairs_of_all
 
 
 def _own_argument(mode: Any, constant: Any, end: Any, length: Any, kind: Any) -> Any:
@@ -181,8 +185,8 @@ def _pad_by_values(x: Tensor, widths: list[list[int]], mode: str, own: Any) -> T
         else:
             _reflect_odd(region, axis, width, mode)
             continue
-        for side, part in zip(sides, _sides(width), strict=True):
-            if side is not None:
+        for side, count, part in zip(sides, width, _sides(width), strict=True):
+            if side is not None and count:
                 _C.assign(region[_along(axis, part)], side)
     return padded
 
@@ -208,7 +212,9 @@ def _lengths(given: Any, ndim: int) -> list[list[int | None]]:
 
 def _ends(given: Any, ndim: int) -> list[list[Any]]:
     """The ends of the ramps. As in NumPy, one or two have a dtype; those of each axis are weak."""
-    values = host_array(0 if given is None else given, "pad")
+    if given is None:
+        return [[np.int64(0)] * 2] * ndim
+    values = host_array(given, "pad")
     pairs = _pairs(values, ndim)
     return [list(pair) for pair in (pairs if _is_short(values) else pairs.tolist())]
 
@@ -219,6 +225,8 @@ def _statistics(
     """Return what is padded on each side; it is computed from the elements between the two."""
     whole = slice(width[0], -width[1] if width[1] else None)
     of_axis = region[_along(axis, whole)]
+    if lengths[0] is None and lengths[1] is None:
+        return [_statistic(of_axis, axis, mode)] * 2
     sides: list[Tensor | None] = []
     for k, length in enumerate(lengths):
         if width[k] == 0:
@@ -229,10 +237,13 @@ def _statistics(
             end = of_axis.shape[axis]
             part = slice(end - length, end) if k else slice(0, length)
             chunk = of_axis[_along(axis, part)]
-        value = _STATISTICS[mode](chunk, axis=axis, keepdims=True)
-        rounds = region.dtype.kind in "iu" and value.dtype.kind == "f"
-        sides.append(rint(value) if rounds else value)
+        sides.append(_statistic(chunk, axis, mode))
     return sides
+
+
+def _statistic(x: Tensor, axis: int, mode: str) -> Tensor:
+    value = _STATISTICS[mode](x, axis=axis, keepdims=True)
+    return rint(value) if x.dtype.kind in "iu" and value.dtype.kind == "f" else value
 
 
 def _ramps(
@@ -246,23 +257,33 @@ def _ramps(
             sides.append(None)
             continue
         ramp = _ramp(ends[k], region[_along(axis, edges[k])], count, axis)
-        sides.append(flip(ramp, axis) if k else ramp)
+        sides.append(flip(ramp, axis) if k and count > 1 else ramp)
     return sides
 
 
 def _ramp(start: Any, edge: Tensor, count: int, axis: int) -> Tensor:
     """``count`` of NumPy's ``linspace`` from a number to the elements at an edge."""
-    wide = result_type(start, edge.dtype, 1.0)
+    is_number = isinstance(start, (int, float, complex, np.number))
+    wide = _wide(type(start), edge.dtype) if is_number else result_type(start, edge.dtype, 1.0)
     first = asarray(start, wide, device=edge.device)
     distance = _C.astype(edge, wide, False) - first
-    shape = [1] * edge.ndim
-    shape[axis] = count
-    places = _C.reshape(arange(count, device=edge.device), shape, None)
-    places = _C.astype(places, wide, False)
-    step = distance / count
-    exact = places / count * distance  # where a step is too small for its dtype
-    ramp = _C.where(any(step == 0), exact, places * step) + first
+    if count == 1 and wide.kind == "f":
+        ramp = 0 * distance + first
+    else:
+        shape = [1] * edge.ndim
+        shape[axis] = count
+        places = _C.reshape(arange(count, device=edge.device), shape, None)
+        places = _C.astype(places, wide, False)
+        step = distance / count
+        exact = places / count * distance  # where a step is too small for its dtype
+        ramp = _C.where(any(step == 0), exact, places * step) + first
     return _C.astype(floor(ramp) if edge.dtype.kind in "iu" else ramp, edge.dtype, False)
+
+
+@functools.lru_cache(maxsize=64)
+def _wide(of_number: type, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype that NumPy's ``linspace`` computes in, from a number to elements."""
+    return result_type(of_number(0), dtype, 1.0)
 
 
 def _reflect_odd(region: Tensor, axis: int, width: Sequence[int], mode: str) -> None:

@@ -288,14 +288,21 @@ def _product_of_numbers(x: Tensor, y: Tensor) -> Tensor:
     return product
 
 
-def _of_one_length(a1: Any, a2: Any) -> list[Tensor]:
+def _of_one_length(a1: Any, a2: Any) -> tuple[Tensor, Tensor]:
     """Return two polynomials, zeros in front of the shorter one."""
-    given = [atleast_1d(x) for x in on_one_device(a1, a2)]
-    longest = max(len(x) for x in given)
-    return [
-        x if len(x) == longest else concat([zeros(longest - len(x), x.dtype, device=x.device), x])
-        for x in given
-    ]
+    first, second = on_one_device(a1, a2)
+    first = first if first.ndim else atleast_1d(first)
+    second = second if second.ndim else atleast_1d(second)
+    missing = len(second) - len(first)
+    if missing > 0:
+        first = _after_zeros(first, missing)
+    elif missing < 0:
+        second = _after_zeros(second, -missing)
+    return first, second
+
+
+def _after_zeros(x: Tensor, count: int) -> Tensor:
+    return concat([zeros(count, x.dtype, device=x.device), x])
 
 
 def _in_one_dimension(op: str, x: Tensor) -> Tensor:

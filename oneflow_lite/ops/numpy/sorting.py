@@ -7,7 +7,7 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import complex64, complex128, int64, isdtype
+from oneflow_lite.dtypes import complex64, complex128, int64
 from oneflow_lite.ops.creation.data import asarray, zeros
 from oneflow_lite.ops.indexing import take_along_axis
 from oneflow_lite.ops.manipulation.shapes import ravel
@@ -141,10 +141,10 @@ def sort_complex(a: Any) -> Tensor:
     given = asarray(a)
     if not given.ndim:
         raise np.exceptions.AxisError("[sort_complex] expected at least one dimension, got none")
-    ordered = sort(given)
-    if isdtype(given.dtype, "complex floating"):
+    ordered, dtype = sort(given), given.dtype
+    if dtype.kind == "c":
         return ordered
-    is_small = isdtype(given.dtype, "integral") and given.dtype.itemsize <= 2
+    is_small = dtype.kind in "iu" and dtype.itemsize <= 2
     return _C.astype(ordered, complex64 if is_small else complex128, False)
 
 

@@ -83,6 +83,17 @@ def test_special_numbers(device: flow.Device) -> None:
         check(x, t, 1, mode, {})
 
 
+@pytest.mark.parametrize("end", [0.0, -0.0, np.inf, np.nan, -1])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128", "int32"])
+def test_ramps_of_one_step(end: Any, dtype: str, device: flow.Device) -> None:
+    x = np.array([-1, 0, 3]).astype(dtype)
+    for values in (end, (end, 2), ((end, end),)):
+        check(x, flow.tensor(x, device=device), 1, "linear_ramp", {"end_values": values})
+    if dtype[0] != "i":
+        x = np.array([-0.0, np.inf, np.nan], dtype)
+        check(x, flow.tensor(x, device=device), 1, "linear_ramp", {"end_values": end})
+
+
 def test_empty_tensors_and_numbers(device: flow.Device) -> None:
     x = np.zeros((0, 2))
     t = flow.tensor(x, device=device)
@@ -163,6 +174,14 @@ def test_pads_much_wider_than_the_tensor(mode: Any, device: flow.Device) -> None
 def test_a_wide_pad_is_few_operations(mode: Any) -> None:
     program = flow.graph.trace(lambda t: flow.pad(t, 10_000, mode), flow.ones(3)).program
     assert len(program.main.ops) < 10
+
+
+@pytest.mark.parametrize(
+    ("mode", "most"), [("linear_ramp", 15), ("mean", 10), ("median", 16), ("maximum", 9)]
+)
+def test_a_pad_of_one_element_is_few_operations(mode: Any, most: int) -> None:
+    program = flow.graph.trace(lambda t: flow.pad(t, 1, mode), flow.ones(3)).program
+    assert len(program.main.ops) <= most
 
 
 @pytest.mark.parametrize("mode", ["edge", "wrap", "reflect", "linear_ramp", "mean", "empty"])

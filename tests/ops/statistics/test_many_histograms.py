@@ -1,5 +1,6 @@
 """histogram2d, histogramdd, histogram_bin_edges: NumPy's numbers, on every device."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,24 @@ def test_edges(dtype: str, device: flow.Device) -> None:
                 same(expected, np.histogram_bin_edges(t, bins, limits))
         same(expected, flow.histogram_bin_edges(t, bins, limits, weights=flow.ones(t.shape)))
     assert flow.histogram_bin_edges(t).device == device
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.float16, np.float32, np.float64])
+def test_edges_between_far_and_near_elements(dtype: Any, device: flow.Device) -> None:
+    limits = np.iinfo(dtype) if np.issubdtype(dtype, np.integer) else np.finfo(dtype)
+    rows = ([limits.min, limits.max], [limits.max] * 2, [limits.min // 2, 7], [1, 2], [3], [0, 0])
+    for row in rows:
+        x = np.array(row, dtype)
+        t = flow.tensor(x, device=device)
+        for bins in (1, 3, 5000):
+            with np.errstate(over="ignore"):
+                try:
+                    expected = np.histogram_bin_edges(x, bins)
+                except ValueError as error:
+                    with pytest.raises(ValueError, match=re.escape(str(error))):
+                        flow.histogram_bin_edges(t, bins)
+                else:
+                    same(expected, flow.histogram_bin_edges(t, bins))
 
 
 @pytest.mark.elsewhere(dtype=("float32", "int64"))

@@ -1,5 +1,6 @@
 """The edges of the bins of histograms: given ones, or of bins of equal width."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -80,10 +81,26 @@ def edges_of(op: str, numbers: Tensor, bins: Any, limits: Limits, weighted: bool
     elif limits is None and numbers.size:
         ends = _C.look(op, stack([min(numbers), max(numbers)]))
     try:
-        edges = np.histogram_bin_edges(ends, held(op, bins), outer_edges(op, limits))
+        edges = _even(ends, bins)
+        if edges is None:
+            edges = np.histogram_bin_edges(ends, held(op, bins), outer_edges(op, limits))
     except (ValueError, TypeError) as error:
         raise type(error)(f"[{op}] {error}") from None
     return asarray(edges, device=numbers.device)
+
+
+def _even(ends: npt.NDArray[Any], bins: Any) -> npt.NDArray[Any] | None:
+    """NumPy's edges between two elements, of bins of equal width; None for what it may refuse."""
+    if type(bins) is not int or bins < 1 or ends.dtype.kind not in "iuf" or len(ends) != 2:
+        return None
+    is_narrow = ends.dtype.kind == "f" and ends.dtype.itemsize < 8
+    low, high = ends if is_narrow else map(float, ends.tolist())
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    edges = np.linspace(low, high, bins + 1, dtype=ends.dtype if is_narrow else float)
+    return edges if (edges[:-1] < edges[1:]).all() else None
 
 
 def given_edges(op: str, bins: Any, like: Tensor) -> Tensor:
