@@ -263,8 +263,9 @@ def _ramps(
 
 def _ramp(start: Any, edge: Tensor, count: int, axis: int) -> Tensor:
     """``count`` of NumPy's ``linspace`` from a number to the elements at an edge."""
+    kind: Callable[[int], Any] = type(start)
     is_number = isinstance(start, (int, float, complex, np.number))
-    wide = _wide(type(start), edge.dtype) if is_number else result_type(start, edge.dtype, 1.0)
+    wide = _wide(kind, edge.dtype) if is_number else result_type(start, edge.dtype, 1.0)
     first = asarray(start, wide, device=edge.device)
     distance = _C.astype(edge, wide, False) - first
     if count == 1 and wide.kind == "f":
@@ -281,9 +282,9 @@ def _ramp(start: Any, edge: Tensor, count: int, axis: int) -> Tensor:
 
 
 @functools.lru_cache(maxsize=64)
-def _wide(of_number: type, dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _wide(kind: Callable[[int], Any], dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype that NumPy's ``linspace`` computes in, from a number to elements."""
-    return result_type(of_number(0), dtype, 1.0)
+    return result_type(kind(0), dtype, 1.0)
 
 
 def _reflect_odd(region: Tensor, axis: int, width: Sequence[int], mode: str) -> None:

@@ -87,8 +87,8 @@ def test_special_numbers(device: flow.Device) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex128", "int32"])
 def test_ramps_of_one_step(end: Any, dtype: str, device: flow.Device) -> None:
     x = np.array([-1, 0, 3]).astype(dtype)
-    for values in (end, (end, 2), ((end, end),)):
-        check(x, flow.tensor(x, device=device), 1, "linear_ramp", {"end_values": values})
+    for ends in (end, (end, 2), ((end, end),)):
+        check(x, flow.tensor(x, device=device), 1, "linear_ramp", {"end_values": ends})
     if dtype[0] != "i":
         x = np.array([-0.0, np.inf, np.nan], dtype)
         check(x, flow.tensor(x, device=device), 1, "linear_ramp", {"end_values": end})
