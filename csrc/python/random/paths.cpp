@@ -427,9 +427,15 @@ PyObject* bytes_path(const Call& call) {
   const Source source(call[0]);
   const Holding holding(source.bits().lock);
   bitgen_t* const bits = source.bits().generator;
-  for (int64_t i = 0; i < *length; i += 4) {
+  constexpr int64_t kWord = sizeof(uint32_t);
+  int64_t place = 0;
+  for (; place + kWord <= *length; place += kWord) {
     const uint32_t word = bits->next_uint32(bits->state);
-    std::memcpy(bytes + i, &word, std::min<int64_t>(4, *length - i));
+    std::memcpy(bytes + place, &word, kWord);
+  }
+  if (place < *length) {
+    const uint32_t word = bits->next_uint32(bits->state);
+    std::memcpy(bytes + place, &word, *length - place);
   }
   return made.release();
 }

@@ -63,8 +63,13 @@ Holding::~Holding() {
 Source::Source(PyObject* generator) {
   static PyObject* const source = method_name("_source");
   held_ = Reference(checked(PyObject_GetAttr(generator, source)));
-  bits_ = static_cast<const Bits*>(PyCapsule_GetPointer(PyTuple_GET_ITEM(held_.get(), 1), kBits));
-  if (!bits_) throw PythonErrorSet{};
+}
+
+const Bits& Source::bits() const {
+  PyObject* const capsule = PyTuple_GET_ITEM(held_.get(), 1);
+  const auto* const bits = static_cast<const Bits*>(PyCapsule_GetPointer(capsule, kBits));
+  if (!bits) throw PythonErrorSet{};
+  return *bits;
 }
 
 PyObject* draw_numbers(PyObject* generator, PyObject* name, Arguments args, Py_ssize_t count) {

@@ -49,16 +49,15 @@ class Source {
  public:
   explicit Source(PyObject* generator);
 
-  const Bits& bits() const { return *bits_; }
+  const Bits& bits() const;
   /// NumPy's generator.
   PyObject* numpys() const { return PyTuple_GET_ITEM(held_.get(), 0); }
 
  private:
   Reference held_;
-  const Bits* bits_;
 };
 
-/// What the method of that name of the generator's NumPy generator returns, for at most 8 arguments.
+/// What the method of that name of the generator's NumPy generator returns. At most 8 arguments.
 PyObject* draw_numbers(PyObject* generator, PyObject* name, Arguments args, Py_ssize_t count);
 
 inline PyArrayObject* as_array(const Reference& object) {
