@@ -230,9 +230,11 @@ PyObject* legacy_vonmises_path(const Call& call) {
 PyObject* legacy_zipf_path(const Call& call) {
   constexpr double kMost = 1024;  // NumPy's method ends
   if (!is_plain_draw(call) || !is_plain_number(call[1])) return nullptr;
-  const double a = PyFloat_AsDouble(call[1]);
-  if (a == -1 && PyErr_Occurred()) PyErr_Clear();  // too large an integer is refused there
-  if (!(a <= kMost)) return nullptr;
+  Scalar a;
+  double number;
+  if (!store_number(call[1], DType::f64, &a)) return nullptr;
+  std::memcpy(&number, a.bytes, sizeof number);
+  if (!(number <= kMost)) return nullptr;
   return sized_by_numpy(call[0], call.name, call.values + 1, 2);
 }
 

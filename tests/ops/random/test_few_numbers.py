@@ -61,6 +61,22 @@ def test_parameters(name: str) -> None:
         at_one_place(ours, numpys)
 
 
+@pytest.mark.parametrize("wrong", [1, -1.0, float("nan"), 10**400, "a"])
+def test_wrong_parameters(wrong: Any) -> None:
+    """They draw nothing."""
+    ours, numpys = both()
+    for name in ("zipf", "vonmises", "pareto", "exponential", "geometric", "randint"):
+        given = (0.0, wrong) if name == "vonmises" else (wrong,)
+        try:
+            expected = getattr(numpys, name)(*given, size=2)
+        except (TypeError, ValueError, OverflowError) as error:
+            with pytest.raises(type(error)):
+                getattr(ours, name)(*given, size=2)
+        else:
+            same(np.asarray(expected), getattr(ours, name)(*given, size=2))
+    at_one_place(ours, numpys)
+
+
 def test_integers_of_other_dtypes() -> None:
     ours, numpys = both()
     for dtype in (bool, "uint8", "int32", "int64", np.uint64, np.int64):
