@@ -193,6 +193,15 @@ void count_nonzero_kernel(const ArrayArgs& args);
 /// with a row for each dimension. Error(runtime) when there are not as many as out has columns.
 void nonzero_kernel(const ArrayArgs& args);
 
+/// out (uint8) = the elements of in as bits, eight along axis attr[0] to a byte, set where they are
+/// not zero; zeros fill up the last byte. attr[1]: the first of eight is the lowest bit, not the
+/// highest one. in: integers or bools.
+void pack_bits_kernel(const ArrayArgs& args);
+
+/// out (uint8) = the bits of in (uint8) along axis attr[0], in the order of attr[1], as above. Bits
+/// that out has no place for are left out; places behind the last bit get zeros.
+void unpack_bits_kernel(const ArrayArgs& args);
+
 /// Elements that are no finite numbers; of complex ones, with a part that is none.
 struct Nonfinite {
   int64_t nan = 0, infinite = 0;  // an element with both is a NaN

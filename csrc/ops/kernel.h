@@ -46,6 +46,7 @@ enum class KernelId : uint8_t {
   interpolate,
   layout_transform,
   members,
+  pack_bits,
   partition,
   pick,
   run_numbers,
@@ -61,6 +62,7 @@ enum class KernelId : uint8_t {
   take_along_axis,
   count_nonzero,
   nonzero,
+  unpack_bits,
   philox,
   note_nonfinite,
   require_finite

@@ -36,7 +36,7 @@ flow.conv2d(x[None, None], flow.ones((4, 1, 3, 3), dtype="float32"))
 flow.zeros((3, 2**22), dtype="float32").copy()
 flow.partition(x.reshape(-1), 9), flow.argpartition(x.reshape(-1), 9)
 flow.histogram(x, 9), flow.count_nonzero(x), x.astype("bool")
-flow.where(x > 3, x, 0), flow.nonzero(x > 3)
+flow.where(x > 3, x, 0), flow.nonzero(x > 3), flow.packbits(x > 3)
 core = in_force()
 flow.exp(x), x + x
 _C.has_panel_loops()

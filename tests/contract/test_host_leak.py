@@ -59,7 +59,7 @@ STAYS = {
         layout_transform(x[None,None],'NCHW','NCHW')
         ediff1d(x) ediff1d(x,v,s) unwrap(x) diagflat(x) sort_complex(x)
         apply_along_axis(flow.max,0,x) apply_over_axes(flow.sum,x,(0,1))
-        divmod(x,v) modf(x) frexp(x) ldexp(x,i) packbits(b)
+        divmod(x,v) modf(x) frexp(x) ldexp(x,i) packbits(b) unpackbits(b.view('uint8'))
         copyto(x,v) copyto(x,v,where=b) require(x.T,requirements='C') isfortran(x)
         may_share_memory(x,x) shares_memory(x,v) min_scalar_type(x) common_type(x,v) isscalar(x)
         iterable(x) iscomplexobj(x) isrealobj(x) einsum_path('ij,jk->ik',x,x)
@@ -156,7 +156,6 @@ UPLOADS = {
     "flow.fromfunction(flow.add, (2, 2))": 32,
     "flow.fromiter([1, 2], 'int64')": 16,
     "flow.fromstring('1 2', sep=' ')": 16,
-    "flow.unpackbits(i.astype('uint8'))": 8,
 }
 # Random numbers are drawn on the host: three float64 or int64.
 DRAWS = """

@@ -117,6 +117,7 @@ def of_tensors(x: flow.Tensor, y: flow.Tensor) -> dict[str, list[tuple[Any, ...]
     lines += [(x, [0, 1, 3], [2, 0.5, 1]), ([1.5], line, line), (x, [True, 2], [0, 1]), (x, [], [])]
     lines += [(n, line, line) for n in (1, 2.5, True, 1j, None, "a", np.float64(1), np.ones(2))]
     lines += [(1.5, [1, 2], (3, 5)), (2, line, line[:2]), (x, line, line.mock(1)), (1.5, 2.5, 3.5)]
+    orders = [*((axis,) for axis in AXES), (0, "little"), (0, "middle"), (None, None)]
     ends = ((), (1, 2.5), (None, 1j), (1, None), (first, None), (None, None, 2.0))
     return {
         **of_places(x, y, searched),
@@ -127,6 +128,13 @@ def of_tensors(x: flow.Tensor, y: flow.Tensor) -> dict[str, list[tuple[Any, ...]
         **dict.fromkeys(("sum", "prod"), axes + [(x, None, d) for d in DTYPE_NAMES]),
         **dict.fromkeys(("concat", "stack"), joined),
         **dict.fromkeys(("sort", "argsort"), few),
+        "packbits": [(given, *rest) for given in (x, x > 1, x.T, [1, 0]) for rest in orders],
+        "unpackbits": [
+            (given, axis, *rest)
+            for given in (x, (x > 1).view("uint8"), (x > 1).view("uint8").T)
+            for axis in AXES
+            for rest in ((), (3,), (-3,), (99,), (-99,), (None, "little"), (True, "big"), (1.5,))
+        ],
         "take": [(x, i, axis) for i in (0, [0, -1], [7], [], 1.5, True, "a") for axis in AXES],
         "where": [
             (x, a, b) for a in (x, 1, None, 2.5, [1, 2], "a") for b in (y, first, 0, np.ones(3))

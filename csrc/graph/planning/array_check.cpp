@@ -131,6 +131,20 @@ void check_places(const Call& call) {
   call.require(shape == x.shape, "places for each lane");
 }
 
+/// Elements to bits, and back.
+void check_bits(const Call& call) {
+  const Tensor &x = call.in(0), &out = call.out();
+  const bool packs = call.plan.kernel == ops::KernelId::pack_bits;
+  call.require_axis(call.attr(0));
+  call.require_dtype(out, DType::u8);
+  if (!packs) call.require_dtype(x, DType::u8);
+  call.require(is_integer(x.dtype) || x.dtype == DType::b1, "integers or bools");
+  const auto axis = static_cast<int>(call.attr(0));
+  Dims shape = x.shape;
+  if (out.ndim() == x.ndim()) shape[axis] = packs ? (shape[axis] + 7) / 8 : out.shape[axis];
+  call.require(shape == out.shape, "a byte for eight elements, operands of one shape elsewhere");
+}
+
 void check_partition(const Call& call) {
   check_sort(call);
   check_places(call);
@@ -439,6 +453,7 @@ constexpr Row kRows[] = {
     {Id::interpolate, 5, 5, 1, 1, check_interpolate},
     {Id::layout_transform, 1, 1, 1, 0, check_itself},
     {Id::members, 3, 3, 2, 1, check_members},
+    {Id::pack_bits, 1, 1, 1, 2, check_bits},
     {Id::partition, 1, 2, 1, 3, check_partition},
     {Id::pick, 2, 2, 1, 0, check_pick},
     {Id::run_numbers, 2, 2, 1, 0, check_run_numbers},
@@ -454,6 +469,7 @@ constexpr Row kRows[] = {
     {Id::take_along_axis, 2, 2, 1, 1, check_take_along_axis},
     {Id::count_nonzero, 1, 1, 1, 0, check_count_nonzero},
     {Id::nonzero, 1, 1, 1, 0, check_nonzero},
+    {Id::unpack_bits, 1, 1, 1, 2, check_bits},
     {Id::philox, 0, 0, 1, ops::kFirstNumber, check_philox},
     {Id::note_nonfinite, 0, kAny, 1, 0, check_note_nonfinite},
     {Id::require_finite, 0, 1, kAny, 0, check_require_finite},

@@ -11,11 +11,13 @@ from oneflow_lite.dtypes import isdtype, uint8
 from oneflow_lite.ops.creation.data import asarray, ascontiguousarray, tensor, zeros
 from oneflow_lite.ops.manipulation.joining import concat
 from oneflow_lite.ops.manipulation.shapes import normalize_axes
+from oneflow_lite.ops.operands import is_by_columns
 from oneflow_lite.ops.table import exported
 
 _Order = Literal["big", "little"]
 
 
+@_C.native(_C.paths.packbits)
 def packbits(a: Any, /, axis: SupportsIndex | None = None, bitorder: _Order = "big") -> Tensor:
     """Return bytes of eight truths each; zeros are added to the last ones.
 
@@ -48,22 +50,15 @@ def packbits(a: Any, /, axis: SupportsIndex | None = None, bitorder: _Order = "b
     given = asarray(a)
     if not isdtype(given.dtype, ("bool", "integral")):
         raise TypeError(f"[packbits] expected integers or bools, got {given.dtype}")
-    places = _places("packbits", bitorder)
-    bits, along = _with_axis("packbits", given, axis)
-    bits = ascontiguousarray(bits != 0)
-    before, size, behind = bits.shape[:along], bits.shape[along], bits.shape[along + 1 :]
-    rest = -size % 8
-    if rest:
-        added = zeros((*before, rest, *behind), "bool", device=bits.device)
-        bits = concat([bits, added], along)
-    grouped = _C.reshape(bits, (*before, (size + rest) // 8, 8, *behind), None)
-    every: tuple[Any, ...] = (slice(None),) * (along + 1)
-    packed: Tensor = grouped[(*every, 0)] * (1 << places[0])
-    for k in range(1, 8):
-        packed = packed | grouped[(*every, k)] * (1 << places[k])
-    return packed
+    is_little = _is_little("packbits", bitorder)
+    elements, along = _with_axis("packbits", given, axis)
+    if not _C.device_types()[given.device.type].runs_host_kernels:
+        return _composed_bytes(elements, along, is_little)
+    extent = (elements.shape[along] + 7) // 8
+    return _made("packbits", "pack_bits", elements, along, extent, is_little)
 
 
+@_C.native(_C.paths.unpackbits)
 def unpackbits(
     a: Any,
     /,
@@ -106,32 +101,70 @@ def unpackbits(
     given = asarray(a)
     if given.dtype != uint8:
         raise TypeError(f"[unpackbits] expected uint8, got {given.dtype}")
-    places = _places("unpackbits", bitorder)
+    is_little = _is_little("unpackbits", bitorder)
     packed, along = _with_axis("unpackbits", given, axis)
-    before, size, behind = packed.shape[:along], packed.shape[along], packed.shape[along + 1 :]
-    column = _C.reshape(ascontiguousarray(packed), (*before, size, 1, *behind), None)
-    shifts = tensor(places.reshape(-1, *[1] * len(behind)), uint8, given.device)
-    bits = _C.reshape((column >> shifts) & 1, (*before, size * 8, *behind), None)
-    if count is None:
-        return bits
-    wanted = operator.index(count)
-    if wanted < -8 * size:
+    extent = 8 * packed.shape[along]
+    wanted = extent if count is None else operator.index(count)
+    if wanted < -extent:
         raise ValueError(
-            f"[unpackbits] expected a count of at least {-8 * size}, which leaves out all bits, "
+            f"[unpackbits] expected a count of at least {-extent}, which leaves out all bits, "
             f"got {wanted}"
         )
+    if wanted < 0:
+        wanted += extent
+    if not _C.device_types()[given.device.type].runs_host_kernels:
+        return _composed_bits(packed, along, wanted, is_little)
+    return _made("unpackbits", "unpack_bits", packed, along, wanted, is_little)
+
+
+def _made(op: str, kernel: str, x: Tensor, along: int, extent: int, is_little: bool) -> Tensor:
+    """Return the result of a kernel; it is column-major where the operand is."""
+    shape = (*x.shape[:along], extent, *x.shape[along + 1 :])
+    output = (shape, uint8, x) if is_by_columns(x) else (shape, uint8)
+    (made,) = _C.call_kernel(op, kernel, [x], [output], (along, is_little))
+    return made
+
+
+def _composed_bytes(elements: Tensor, along: int, is_little: bool) -> Tensor:
+    """One operation after the other, where there is no kernel."""
+    bits = ascontiguousarray(elements != 0)
+    before, size, behind = bits.shape[:along], bits.shape[along], bits.shape[along + 1 :]
+    rest = -size % 8
+    if rest:
+        added = zeros((*before, rest, *behind), "bool", device=bits.device)
+        bits = concat([bits, added], along)
+    grouped = _C.reshape(bits, (*before, (size + rest) // 8, 8, *behind), None)
+    every: tuple[Any, ...] = (slice(None),) * (along + 1)
+    places = _places(is_little)
+    packed: Tensor = grouped[(*every, 0)] * (1 << places[0])
+    for k in range(1, 8):
+        packed = packed | grouped[(*every, k)] * (1 << places[k])
+    return packed
+
+
+def _composed_bits(packed: Tensor, along: int, wanted: int, is_little: bool) -> Tensor:
+    """The same of bits."""
+    before, size, behind = packed.shape[:along], packed.shape[along], packed.shape[along + 1 :]
+    column = _C.reshape(ascontiguousarray(packed), (*before, size, 1, *behind), None)
+    shifts = tensor(_places(is_little).reshape(-1, *[1] * len(behind)), uint8, packed.device)
+    bits = _C.reshape((column >> shifts) & 1, (*before, size * 8, *behind), None)
     if wanted > 8 * size:
-        added = zeros((*before, wanted - 8 * size, *behind), uint8, device=given.device)
+        added = zeros((*before, wanted - 8 * size, *behind), uint8, device=packed.device)
         return concat([bits, added], along)
     return ascontiguousarray(bits[(*[slice(None)] * along, slice(wanted))])
 
 
-def _places(op: str, bitorder: str) -> Any:
-    """The places in a byte of eight elements, in their order."""
+def _is_little(op: str, bitorder: str) -> bool:
+    """Whether the first of eight elements is the lowest bit."""
     if bitorder not in ("big", "little"):
         raise ValueError(f"[{op}] expected bitorder 'big' or 'little', got {bitorder!r}")
+    return bitorder == "little"
+
+
+def _places(is_little: bool) -> Any:
+    """The places in a byte of eight elements, in their order."""
     places = np.arange(8, dtype=np.uint8)
-    return places[::-1] if bitorder == "big" else places
+    return places if is_little else places[::-1]
 
 
 def _with_axis(op: str, x: Tensor, axis: SupportsIndex | None) -> tuple[Tensor, int]:

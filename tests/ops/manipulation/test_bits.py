@@ -10,6 +10,8 @@ import oneflow_lite as flow
 from tests.support.oracle import same, values
 
 SHAPES = [(), (0,), (1,), (8,), (13,), (3, 17), (0, 3), (3, 0), (2, 9, 3)]
+# Of many elements along the axis, beside it, or both, in all orders of axes.
+LARGE = [(2500,), (19, 130), (1100, 3), (9, 1030), (5, 40, 33)]
 
 
 def axes(shape: tuple[int, ...]) -> list[int | None]:
@@ -50,6 +52,49 @@ def test_unpackbits(shape: tuple[int, ...], bitorder: Any, device: flow.Device) 
             same(expected, seen)
             same(expected, np.unpackbits(t, axis=axis, count=count, bitorder=bitorder))
         same(np.unpackbits(x.T, axis), flow.unpackbits(t.T, axis))
+
+
+def views(x: Any) -> list[Any]:
+    """Of an array or a tensor."""
+    moved = x.transpose(*range(1, x.ndim), 0)
+    return [x, x.T, x[::-1], x[..., ::-2], moved]
+
+
+@pytest.mark.parametrize("shape", LARGE, ids=str)
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int64"])
+def test_many_elements(shape: tuple[int, ...], dtype: str, device: flow.Device) -> None:
+    x = values(shape, dtype, 1) * values(shape, "bool", 2)
+    moved = flow.tensor(x, device=device)
+    for seen, t in zip(views(x), views(moved), strict=True):
+        for axis in axes(shape):
+            for order in ("big", "little"):
+                expected = np.packbits(seen, axis, order)
+                packed = flow.packbits(t, axis, order)
+                same(expected, packed)
+                size = seen.size if axis is None else seen.shape[axis]
+                for count in (None, size, -3, 8 * expected.shape[axis or 0] + 5):
+                    bits = np.unpackbits(expected, axis, count, order)
+                    same(bits, flow.unpackbits(packed, axis, count, order))
+
+
+def test_any_byte_of_a_bool_is_true(device: flow.Device) -> None:
+    for n in (5, 100):
+        x = (np.arange(n) % 3 * 87).astype("uint8")
+        t = flow.tensor(x, device=device)
+        same(np.packbits(x.view(bool)), flow.packbits(t.view(bool)))
+        columns = np.broadcast_to(x, (9, n)).copy()
+        t = flow.tensor(columns, device=device).view(bool)
+        same(np.packbits(columns.view(bool), axis=0), flow.packbits(t, axis=0))
+
+
+def test_results_lie_as_numpys() -> None:
+    for shape in ((6, 40), (40, 6), (3, 20, 5)):
+        x = values(shape, "uint8", 1)
+        for seen, t in zip(views(x), views(flow.tensor(x)), strict=True):
+            for axis in range(len(shape)):
+                packed, bits = np.packbits(seen, axis), np.unpackbits(seen, axis, 7)
+                assert flow.packbits(t, axis).strides == packed.strides, (shape, axis)
+                assert flow.unpackbits(t, axis, 7).strides == bits.strides, (shape, axis)
 
 
 def test_one_number(device: flow.Device) -> None:
