@@ -1,6 +1,7 @@
 // Native paths of functions that read and write by masks, indices and places.
 #include <algorithm>
 
+#include "base/casting.h"
 #include "python/convert.h"
 #include "python/native/function.h"
 #include "python/native/lists.h"
@@ -257,6 +258,19 @@ PyObject* ravel_path(const Call& call) {
   return ravel_here(issuer(), indices, shape, *by_columns, &out) ? wrap(std::move(out)) : nullptr;
 }
 
+// --- copies
+
+/// copyto(dst, src, casting, where): between tensors on one device, whole, as the usual rule allows
+PyObject* copyto_path(const Call& call) {
+  const Tensor *target = tensor_or_null(call[0]), *source = tensor_or_null(call[1]);
+  if (!target || !source || call[3] != Py_True || !is_text(call[2], "same_kind")) return nullptr;
+  if (target->shape != source->shape || target->device() != source->device()) return nullptr;
+  if (may_have_stand_ins(*target) || may_have_stand_ins(*source)) return nullptr;
+  require_castable("copyto", source->dtype, target->dtype, Casting::same_kind);
+  assign(issuer(), *target, *source, "assign");
+  Py_RETURN_NONE;
+}
+
 // --- orders
 
 /// lexsort(keys, axis)
@@ -293,6 +307,7 @@ const NativeRow kIndexingPaths[] = {{"place", masked_path<place_here>},
                                     {"indices", indices_path},
                                     {"tril_indices", triangle_indices_path<Places::below>},
                                     {"triu_indices", triangle_indices_path<Places::above>},
+                                    {"copyto", copyto_path},
                                     {"lexsort", lexsort_path},
                                     {nullptr, nullptr}};
 

@@ -227,7 +227,9 @@ def require(
     >>> flow.require(flow.zeros((2, 3)).T, requirements="C").strides
     (16, 8)
     """
-    wanted = {str(one).upper() for one in requirements or ()}
+    if not requirements:
+        return asarray(a) if dtype is None and device is None else asarray(a, dtype, device=device)
+    wanted = {str(one).upper() for one in requirements}
     unknown = wanted - _ORDERS - _COPIES - _ALWAYS
     if unknown:
         names = ", ".join(sorted(unknown))

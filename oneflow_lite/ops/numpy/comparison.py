@@ -8,7 +8,7 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike
-from oneflow_lite.dtypes import isdtype, result_type
+from oneflow_lite.dtypes import result_type
 from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.elementwise import abs, isfinite, isnan
 from oneflow_lite.ops.operands import on_one_device
@@ -110,7 +110,7 @@ def real_if_close(a: Any, tol: Any = 100) -> Tensor:
     array([2.1, 5.2])
     """
     given = asarray(a)
-    if not isdtype(given.dtype, "complex floating"):
+    if given.dtype.kind != "c":
         return given
     # A scalar of the precision's dtype, as in NumPy, decides in which dtype they are compared.
     limit = np.finfo(given.dtype).eps * tol if tol > 1 else tol
@@ -144,10 +144,10 @@ def asarray_chkfinite(
     >>> flow.asarray_chkfinite([1.0, 2.0]).numpy()
     array([1., 2.])
     """
-    if order not in (None, "C", "K", "A"):
+    if order is not None and order not in ("C", "K", "A"):
         raise ValueError(f"[asarray_chkfinite] expected order 'C', got {order!r}")
-    given = asarray(a, dtype, device=device)
-    if isdtype(given.dtype, ("real floating", "complex floating")):
+    given = asarray(a) if dtype is None and device is None else asarray(a, dtype, device=device)
+    if given.dtype.kind not in "biu":
         are_finite = all(isfinite(given))
         if not _C.look("asarray_chkfinite", are_finite):
             raise ValueError("[asarray_chkfinite] expected finite numbers, got NaN or infinity")

@@ -14,6 +14,7 @@ from oneflow_lite.ops.table import exported
 _Casting = Literal["no", "equiv", "safe", "same_kind", "unsafe"]
 
 
+@_C.native(_C.paths.copyto)
 def copyto(dst: Any, src: Any, casting: _Casting = "same_kind", where: Any = True) -> None:
     """Write values to a tensor or an array, in place.
 
