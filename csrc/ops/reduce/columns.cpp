@@ -19,7 +19,7 @@ template <typename T, int rows>
 void add_rows(const char* in, int64_t step, int64_t n, T* sums) {
   for (int64_t i = 0; i < n; ++i) {
     T sum = sums[i];
-    for (int k = 0; k < rows; ++k) sum += load_element<T>(in + k * step, i);
+    for (int k = 0; k < rows; ++k) sum = static_cast<T>(sum + load_element<T>(in + k * step, i));
     sums[i] = sum;
   }
 }
@@ -99,6 +99,10 @@ SumColumnsFn sum_columns_function(DType dtype) {
   switch (dtype) {
     case DType::f32: return function_here<float>();
     case DType::f64: return function_here<double>();
+    case DType::i8:
+    case DType::u8: return function_here<uint8_t>();
+    case DType::i16:
+    case DType::u16: return function_here<uint16_t>();
     case DType::i32:
     case DType::u32: return function_here<uint32_t>();
     case DType::i64:
