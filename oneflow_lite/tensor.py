@@ -268,16 +268,6 @@ def __contains__(self: Tensor, value: Any) -> bool:  # noqa: N807
 # --- the data model
 
 
-@_method
-def __divmod__(self: Tensor, other: Any) -> tuple[Tensor, Tensor]:  # noqa: N807
-    return self // other, self % other
-
-
-@_method
-def __rdivmod__(self: Tensor, other: Any) -> tuple[Tensor, Tensor]:  # noqa: N807
-    return other // self, other % self
-
-
 def _number(self: Tensor, op: str) -> Any:
     """The Python number of a 0-d tensor."""
     if self.ndim:

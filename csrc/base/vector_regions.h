@@ -20,4 +20,6 @@
 /// Each processor with AVX2 that there is fuses a product and a sum, too.
 #define OFL_BEGIN_AVX2 OFL_BEGIN_REGION("avx2,fma")
 #define OFL_BEGIN_AVX512 OFL_BEGIN_REGION("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")
+#else
+#define OFL_INLINE inline
 #endif

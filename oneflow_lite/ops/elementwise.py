@@ -18,7 +18,7 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import SUPPORTED, bool as bool_dtype, isdtype
 from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.masking import required_target, store
-from oneflow_lite.ops.table import Cuda, Extremum, Linear, exported, op
+from oneflow_lite.ops.table import Cuda, Extremum, Linear, exported, op, part
 
 _BITS = ([True, False], [True, True])
 _MIXED = ([-1.5, 2.5], [2.0, -2.0])
@@ -143,6 +143,14 @@ copysign = op("copysign", np.copysign, "copysign(x, y)", "x1 with the sign of x2
 nextafter = op("nextafter", np.nextafter, "nextafter(x, y)", "Float next to x1 towards x2.")
 spacing = op("spacing", np.spacing, "spacing(x)", "Distance to the next float away from 0.",
              vjp=(None,))
+ldexp = op("ldexp", np.ldexp, "ldexp(x, y)",
+           "x1 times 2 to the power of x2, rounded once; the inverse of frexp.", None,
+           ([0.5, -0.75], [4, 0]), vjp=("ldexp(g, y)", None))
+part("modf_fraction", np.modf, 0, "fraction(x)", "fraction", vjp="where(isinf(x), 0, g)")
+part("modf_whole", np.modf, 1, "trunc(x)", "whole", vjp=(None,))
+part("frexp_mantissa", np.frexp, 0, "mantissa(x)", "mantissa",
+     vjp="ldexp(g, -frexp_exponent(x))")
+part("frexp_exponent", np.frexp, 1, "exponent(x)", "exponent", vjp=(None,))
 signbit = op("signbit", np.signbit, "signbit(x)", "The sign bit is set.", None, _MIXED)
 
 # --- comparison and classification

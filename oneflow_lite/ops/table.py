@@ -99,9 +99,11 @@ class Row:
     op: Op
     properties: Properties
     vjp: tuple[str | None, ...] | None  # gradients of the operands; None: not differentiable
+    result: int = 0  # of the ufunc's results, the one that it makes
 
 
 ROWS: dict[str, Row] = {}
+PARTS: dict[str, Row] = {}  # of ufuncs with several results: one of these; no public functions
 REDUCTIONS: dict[str, Row] = {}  # by name: the row that reduces
 _BY_UFUNC: dict[np.ufunc, Row] = {}
 
@@ -171,6 +173,20 @@ def op(
     row = ROWS[name] = Row(name, ufunc, text, slot, summary, function, given, gradients or None)
     _BY_UFUNC.setdefault(ufunc, row)
     return function
+
+
+def part(name: str, ufunc: np.ufunc, result: int, cuda: str, slot: str, vjp: Vjp) -> Op:
+    """Add a row for one of the results of a ufunc, which native code calls it for."""
+    given, summary = Properties(), f"Result {result} of numpy.{ufunc.__name__}."
+    function = _C.register_op(name, ufunc, given, name, summary, slot, result)
+    gradients = vjp if isinstance(vjp, tuple) else (vjp,)
+    PARTS[name] = Row(name, ufunc, Cuda(cuda), slot, summary, function, given, gradients, result)
+    return function
+
+
+def row_named(name: str) -> Row | None:
+    """Return the row of an operation that is elementwise, if there is one."""
+    return ROWS.get(name) or PARTS.get(name)
 
 
 def reduction(name: str, ufunc: np.ufunc, slot: str | None = None) -> Op:

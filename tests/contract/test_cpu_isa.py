@@ -38,7 +38,7 @@ flow.partition(x.reshape(-1), 9), flow.argpartition(x.reshape(-1), 9)
 flow.histogram(x, 9), flow.count_nonzero(x), x.astype("bool")
 flow.where(x > 3, x, 0), flow.nonzero(x > 3), flow.packbits(x > 3)
 core = in_force()
-flow.exp(x), x + x
+flow.exp(x), x + x, flow.frexp(x)
 _C.has_panel_loops()
 print(json.dumps([started, _C.loops_chosen(), _C.cpu_isa(), core.core, core.own_loops]))
 """

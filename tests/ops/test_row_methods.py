@@ -38,14 +38,10 @@ def test_as_numpy(name: str, method: str) -> None:
             with pytest.raises(TypeError):
                 call(getattr(flow, name), flow.tensor(x)).numpy()
             continue
-        if (
-            name == "pow"
-            and method.startswith("reduce")
-            and "at" not in method
-            and dtype[0] in "iub"
-        ):
+        is_reduced = method.startswith("reduce") and "at" not in method
+        if is_reduced and name in ("pow", "ldexp") and dtype[0] in "iub":
             with pytest.raises(TypeError, match="no implementation found"):
-                call(flow.pow, flow.tensor(x))
+                call(getattr(flow, name), flow.tensor(x))
             continue
         same(call(getattr(flow, name), flow.tensor(x)), expected)
         same(call(ROWS[name].ufunc, flow.tensor(x)), expected)

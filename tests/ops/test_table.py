@@ -11,7 +11,7 @@ import pytest
 import oneflow_lite as flow
 from oneflow_lite import _C
 from oneflow_lite.ops.statistics import reducing
-from oneflow_lite.ops.table import REDUCTIONS, ROWS, Effect, Pattern, Properties, Row
+from oneflow_lite.ops.table import PARTS, REDUCTIONS, ROWS, Effect, Pattern, Properties, Row
 from tests.support import ROOT
 from tests.support.oracle import same, values
 
@@ -51,6 +51,28 @@ def test_native_core_knows_the_properties(name: str) -> None:
     assert seen["standard"] == (row.cuda.standard != "")
 
 
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_are_results_of_their_ufuncs(name: str, device: flow.Device) -> None:
+    """Whatever the dtype, they are elementwise, and they are no public functions."""
+    row = PARTS[name]
+    assert _C.op_named(name) is row.op
+    assert not hasattr(flow, name)
+    assert row.ufunc.nout > 1
+    seen = _C.properties_of(row.op)
+    assert seen.items() >= known_natively(row.properties, row.ufunc.nin).items()
+    for dtype in ("bool", "int8", "uint16", "int64", "float16", "float32", "float64"):
+        x = values((300,), dtype, 5)
+        same(row.ufunc(x)[row.result], row.op(flow.tensor(x, device=device)))
+    with pytest.raises(TypeError, match=rf"\[{row.ufunc.__name__}\] is not defined for complex64"):
+        row.op(flow.tensor([1j], "complex64", device))
+
+
+def test_rows_of_results_that_ufuncs_have_not() -> None:
+    for result in (-1, 1):
+        with pytest.raises(ValueError, match=rf"\[register_op\] third: .*no result {result}"):
+            _C.register_op("third", np.sin, Properties(), "third", "", None, result)
+
+
 def test_reductions_have_the_properties_of_their_rows() -> None:
     own = {"pattern": Pattern.REDUCTION, "reads": 1, "reuses": 0}
     for name, row in REDUCTIONS.items():
@@ -64,6 +86,9 @@ def test_names_in_the_native_core_are_rows() -> None:
     assert len(names) > 20
     assert len(set(names)) == len(names)
     assert set(names) <= set(ROWS)
+    parts = re.findall(r'\bpart\("(\w+)", ', text)
+    assert len(set(parts)) == len(parts)
+    assert set(PARTS) <= set(parts) <= {*ROWS, *PARTS}
 
 
 @pytest.mark.parametrize("name", ROWS)

@@ -10,7 +10,7 @@ from oneflow_lite import _C
 from oneflow_lite.cuda.kernels import Request
 from oneflow_lite.cuda.kernels.elementwise.elementwise import ROWS_OF_VECTORS, TILES, expression
 from oneflow_lite.dtypes import SUPPORTED
-from oneflow_lite.ops.table import ROWS, Row
+from oneflow_lite.ops.table import PARTS, ROWS, Row
 
 DTYPES = [dtype.name for dtype in SUPPORTED]
 HAS_BFLOAT16 = "bfloat16" in DTYPES
@@ -24,7 +24,8 @@ def loops(row: Row) -> list[tuple[str, ...]]:
     for signature in row.ufunc.types:
         kinds = signature.replace("->", "")
         if not set(kinds) & set("gGOMm"):
-            found[tuple(np.dtype(kind).name for kind in kinds)] = None
+            places = [*range(row.ufunc.nin), row.ufunc.nin + row.result]
+            found[tuple(np.dtype(kinds[place]).name for place in places)] = None
     if HAS_BFLOAT16 and _C.properties_of(row.op)["bfloat16"]:  # others compute in float32
         found[("bfloat16",) * (row.ufunc.nin + 1)] = None
     return list(found)
@@ -317,7 +318,8 @@ def everything() -> list[Request]:
 
     Strided where the template does not matter: its code is short, no vectors.
     """
-    elements = [make for row in ROWS.values() for make in (*served(row), *in_bfloat16(row))]
+    rows = [*ROWS.values(), *PARTS.values()]
+    elements = [make for row in rows for make in (*served(row), *in_bfloat16(row))]
     choices = [make(dtype) for dtype in DTYPES for make in (fill, where)]
     strided = [replace(request, flat=False) for request in [*elements, *copies(), *choices]]
     return [

@@ -42,7 +42,7 @@ ROOMS = {
         *("elementwise", "index", "product", "convolution", "random", "reduce", "sort", "fusion"),
         "cuda",
     ),
-    "ops/elementwise": ("arithmetic float_functions",),
+    "ops/elementwise": ("arithmetic float_functions parts",),
     "ops/elementwise/float_functions": ("formulas",),
     "ops/cuda": (
         *("layout", "elementwise", "index", "product", "convolution", "random", "reduce", "sort"),

@@ -78,12 +78,34 @@ constexpr KnownLoops kKnownLoops[] = {
 };
 constexpr KnownLoops kNothing{};
 
+struct KnownPart {
+  const char* row;
+  Part part;
+};
+constexpr KnownPart part(const char* row, Part part) { return {row, part}; }
+
+constexpr KnownPart kKnownParts[] = {
+    part("modf_fraction", Part::fraction),
+    part("modf_whole", Part::whole),
+    part("frexp_mantissa", Part::mantissa),
+    part("frexp_exponent", Part::exponent),
+    part("ldexp", Part::scaled),
+    part("floor_divide", Part::quotient),
+    part("remainder", Part::rest),
+};
+
 }  // namespace
 
 const KnownLoops& known_loops(const std::string& row) {
   const auto found = std::find_if(std::begin(kKnownLoops), std::end(kKnownLoops),
                                   [&](const KnownLoops& one) { return one.row == row; });
   return found == std::end(kKnownLoops) ? kNothing : *found;
+}
+
+Part known_part(const std::string& row) {
+  const auto found = std::find_if(std::begin(kKnownParts), std::end(kKnownParts),
+                                  [&](const KnownPart& one) { return one.row == row; });
+  return found == std::end(kKnownParts) ? Part::none : found->part;
 }
 
 }  // namespace ofl::ops

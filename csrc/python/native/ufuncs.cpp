@@ -1,4 +1,5 @@
-// The native path of interop/numpy_ufuncs.py: a ufunc that NumPy hands over.
+// The native path of interop/numpy_ufuncs.py: a ufunc that NumPy hands over. Those of ufuncs with
+// two results, each of which is an operation.
 #include <algorithm>
 
 #include "python/native/function.h"
@@ -46,8 +47,26 @@ PyObject* array_ufunc_path(const Call& call) {
   return call_op(*op, inputs, op->op->nin, false, out);
 }
 
+/// What two operations make of the operands. Arrays and lists are for the function: it makes one
+/// tensor of each.
+template <Slot first, Slot second, int count>
+PyObject* pair_path(const Call& call) {
+  const auto fits = [](PyObject* x) {
+    return is_tensor(x) || PyFloat_CheckExact(x) || PyLong_CheckExact(x) || PyBool_Check(x) ||
+           is_of_other_type(x);
+  };
+  if (!std::all_of(call.values, call.values + count, fits)) return nullptr;
+  const Reference one(checked(call_op(op_of(first), call.values, count, false)));
+  const Reference other(checked(call_op(op_of(second), call.values, count, false)));
+  return checked(PyTuple_Pack(2, one.get(), other.get()));
+}
+
 }  // namespace
 
-const NativeRow kUfuncPaths[] = {{"array_ufunc", array_ufunc_path}, {nullptr, nullptr}};
+const NativeRow kUfuncPaths[] = {{"array_ufunc", array_ufunc_path},
+                                 {"divmod", pair_path<Slot::floordiv, Slot::mod, 2>},
+                                 {"modf", pair_path<Slot::fraction, Slot::whole, 1>},
+                                 {"frexp", pair_path<Slot::mantissa, Slot::exponent, 1>},
+                                 {nullptr, nullptr}};
 
 }  // namespace ofl::python

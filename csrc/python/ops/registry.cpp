@@ -23,10 +23,11 @@ namespace ofl::python {
 namespace {
 
 constexpr const char* kSlotNames[kSlotCount] = {
-    "add", "sub",  "mul",    "truediv", "floordiv", "mod",    "pow",  "matmul",     "and",
-    "or",  "xor",  "lshift", "rshift",  "lt",       "le",     "eq",   "ne",         "gt",
-    "ge",  "neg",  "pos",    "abs",     "invert",   "square", "sqrt", "reciprocal", "conj",
-    "sum", "prod", "max",    "min",     "any",      "all"};
+    "add",  "sub",        "mul",   "truediv",  "floordiv", "mod", "pow",    "matmul",
+    "and",  "or",         "xor",   "lshift",   "rshift",   "lt",  "le",     "eq",
+    "ne",   "gt",         "ge",    "neg",      "pos",      "abs", "invert", "square",
+    "sqrt", "reciprocal", "conj",  "sum",      "prod",     "max", "min",    "any",
+    "all",  "fraction",   "whole", "mantissa", "exponent"};
 
 PyTypeObject* op_type = nullptr;
 OpObject* slot_ops[kSlotCount] = {};
@@ -56,12 +57,18 @@ std::string code_name(ops::TypeCode code) {
   return code < kDTypeCount ? name_of(static_cast<DType>(code)) : kWeakNames[code - kDTypeCount];
 }
 
-/// The ufunc's compiled loop whose types are exactly these dtypes.
-bool find_loop(PyUFuncObject* ufunc, const DType* dtypes, ops::Resolution* out) {
+/// The place of an operand, or of the result of the row, among those of the ufunc.
+int place_in_ufunc(const OpObject& op, int k) { return k < op.op->nin ? k : k + op.result; }
+
+/// The ufunc's compiled loop whose types are exactly these dtypes, of the operands and of the
+/// result.
+bool find_loop(const OpObject& op, const DType* dtypes, ops::Resolution* out) {
+  const auto* const ufunc = reinterpret_cast<PyUFuncObject*>(op.ufunc);
   for (int i = 0; i < ufunc->ntypes; ++i) {
     bool same = true;
-    for (int k = 0; same && k < ufunc->nargs; ++k) {
-      PyArray_Descr* descr = PyArray_DescrFromType(ufunc->types[i * ufunc->nargs + k]);
+    for (int k = 0; same && k <= ufunc->nin; ++k) {
+      const int place = i * ufunc->nargs + place_in_ufunc(op, k);
+      PyArray_Descr* descr = PyArray_DescrFromType(ufunc->types[place]);
       same = descr && PyArray_EquivTypes(descr, descr_of(dtypes[k]));  // long and long long
       Py_XDECREF(descr);
     }
@@ -75,10 +82,12 @@ bool find_loop(PyUFuncObject* ufunc, const DType* dtypes, ops::Resolution* out) 
   return false;
 }
 
-[[noreturn]] void fail_undefined(const ops::OpDef& op, const ops::TypeCode* codes) {
+[[noreturn]] void fail_undefined(const OpObject& op, const ops::TypeCode* codes) {
+  const auto* const ufunc = reinterpret_cast<PyUFuncObject*>(op.ufunc);
+  const std::string name = ufunc->nout > 1 ? ufunc->name : op.op->name;
   std::string given;
-  for (int k = 0; k < op.nin; ++k) given += (k ? " and " : "") + code_name(codes[k]);
-  fail(ErrorKind::type, "[", op.name, "] is not defined for ", given);
+  for (int k = 0; k < op.op->nin; ++k) given += (k ? " and " : "") + code_name(codes[k]);
+  fail(ErrorKind::type, "[", name, "] is not defined for ", given);
 }
 
 bool has(DType dtype, const ops::TypeCode* codes, int count) {
@@ -91,17 +100,17 @@ DType instead_of_bfloat16(const ops::TypeCode* codes, int count) {
   return has(DType::f16, codes, count) ? DType::f32 : DType::f16;
 }
 
-/// The answer of a ufunc's resolve_dtypes(); null where it finds no loop. The loop must give the
-/// dtype `result`, to which the operands cast safely; null: any dtype.
-Reference resolved_types(PyObject* ufunc, PyObject* types, PyObject* result) {
-  const Reference method(checked(PyObject_GetAttrString(ufunc, "resolve_dtypes")));
+/// The answer of a ufunc's resolve_dtypes(); null where it finds no loop. The first result of the
+/// loop must have the dtype `result`, to which the operands cast safely; null: any dtype.
+Reference resolved_types(PyObject* object, PyObject* types, PyObject* result) {
+  const Reference method(checked(PyObject_GetAttrString(object, "resolve_dtypes")));
   const Reference positional(checked(PyTuple_Pack(1, types)));
   Reference named;
   if (result) {
     const Reference loop(checked(PyTuple_New(PyTuple_GET_SIZE(types))));
-    const Py_ssize_t last = PyTuple_GET_SIZE(types) - 1;
-    for (Py_ssize_t k = 0; k <= last; ++k) {
-      PyTuple_SET_ITEM(loop.get(), k, Py_NewRef(k == last ? result : Py_None));
+    const Py_ssize_t first = reinterpret_cast<PyUFuncObject*>(object)->nin;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(types); ++k) {
+      PyTuple_SET_ITEM(loop.get(), k, Py_NewRef(k == first ? result : Py_None));
     }
     named =
         Reference(checked(Py_BuildValue("{s:O,s:s}", "signature", loop.get(), "casting", "safe")));
@@ -118,7 +127,8 @@ Reference resolved_types(PyObject* ufunc, PyObject* types, PyObject* result) {
 bool read_answer(const Reference& answer, const OpObject& op, DType* dtypes) {
   if (!answer.get()) return false;
   for (int k = 0; k <= op.op->nin; ++k) {
-    auto* descr = reinterpret_cast<PyArray_Descr*>(PyTuple_GetItem(answer.get(), k));
+    auto* descr =
+        reinterpret_cast<PyArray_Descr*>(PyTuple_GetItem(answer.get(), place_in_ufunc(op, k)));
     if (!PyTypeNum_ISNUMBER(descr->type_num) && !PyTypeNum_ISBOOL(descr->type_num)) return false;
     dtypes[k] = dtype_of(descr, op.op->name.c_str());
   }
@@ -129,12 +139,13 @@ bool read_answer(const Reference& answer, const OpObject& op, DType* dtypes) {
 /// bfloat16.
 bool ask_numpy(const OpObject& op, const ops::TypeCode* codes, DType stand_in, DType* dtypes) {
   const ops::TypeCode bfloat16 = ops::code_of(DType::bf16);
-  const Reference types(checked(PyTuple_New(op.op->nin + 1)));
+  const int count = reinterpret_cast<PyUFuncObject*>(op.ufunc)->nargs;
+  const Reference types(checked(PyTuple_New(count)));
   for (int k = 0; k < op.op->nin; ++k) {
     PyObject* type = type_of_code(codes[k] == bfloat16 ? ops::code_of(stand_in) : codes[k]);
     PyTuple_SET_ITEM(types.get(), k, Py_NewRef(type));
   }
-  PyTuple_SET_ITEM(types.get(), op.op->nin, Py_NewRef(Py_None));
+  for (int k = op.op->nin; k < count; ++k) PyTuple_SET_ITEM(types.get(), k, Py_NewRef(Py_None));
   const Reference answer = resolved_types(op.ufunc, types.get(), nullptr);
   if (!answer.get() || read_answer(answer, op, dtypes)) return answer.get() != nullptr;
   // NumPy remembers a loop of bfloat16 that it has run for an `out`, and then answers it for
@@ -159,7 +170,7 @@ bool find_resolution(const OpObject& op, const ops::TypeCode* codes, ops::Resolu
   std::copy(own, own + nin, out->operand);
   out->result = own[nin];
   out->loop = own[nin] == DType::bf16 ? op.op->loops.bfloat16 : nullptr;
-  if (!out->loop) return find_loop(reinterpret_cast<PyUFuncObject*>(op.ufunc), computed, out);
+  if (!out->loop) return find_loop(op, computed, out);
   std::copy(own, own + nin, out->in);
   out->out = own[nin];
   return true;
@@ -351,15 +362,17 @@ PyObject* register_op(PyObject*, PyObject* args) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     const char *name, *row, *doc, *slot;
     PyObject *ufunc, *properties;
-    if (!PyArg_ParseTuple(args, "sOOssz", &name, &ufunc, &properties, &row, &doc, &slot)) {
+    int result = 0;
+    if (!PyArg_ParseTuple(args, "sOOssz|i", &name, &ufunc, &properties, &row, &doc, &slot,
+                          &result)) {
       return nullptr;
     }
     if (!PyObject_TypeCheck(ufunc, &PyUFunc_Type)) {
       fail(ErrorKind::type, "[register_op] expected a ufunc, got ", Py_TYPE(ufunc)->tp_name);
     }
     auto* loops = reinterpret_cast<PyUFuncObject*>(ufunc);
-    if (loops->nin > ops::kMaxInputs || loops->nout != 1) {
-      fail(ErrorKind::value, "[register_op] ", name, " has too many operands");
+    if (loops->nin > ops::kMaxInputs || result < 0 || result >= loops->nout) {
+      fail(ErrorKind::value, "[register_op] ", name, ": too many operands, or no result ", result);
     }
     auto def = std::make_unique<ops::OpDef>(name, ops::known_loops(row), loops->nin);
     read_properties(properties, def.get());
@@ -368,6 +381,7 @@ PyObject* register_op(PyObject*, PyObject* args) {
     op->vectorcall = op_vectorcall;
     op->dict = nullptr;
     op->ufunc = ufunc;
+    op->result = result;
     Py_INCREF(ufunc);
     op->op = def.release();  // it lives as long as the process
     auto* object = reinterpret_cast<PyObject*>(op);
@@ -377,7 +391,7 @@ PyObject* register_op(PyObject*, PyObject* args) {
     set_attribute(object, "__doc__", doc);
     Py_INCREF(object);  // the tables keep it
     all_ops().push_back(op);
-    if (!op->op->is_reduction()) ops_by_ufunc().emplace(ufunc, op);
+    if (!op->op->is_reduction() && loops->nout == 1) ops_by_ufunc().emplace(ufunc, op);
     if (slot) slot_ops[static_cast<int>(parse_slot(slot))] = op;
     return object;
   });
@@ -459,9 +473,10 @@ void set_standard_values(bool on) {
 const ops::Resolution& resolve(const OpObject& op, const ops::TypeCode* codes) {
   if (const ops::Resolution* known = op.op->find(codes)) return *known;
   ops::Resolution resolution{};
-  if (!find_resolution(op, codes, &resolution)) fail_undefined(*op.op, codes);
+  if (!find_resolution(op, codes, &resolution)) fail_undefined(op, codes);
   ops::use_own_loop(op.op->loops.own, &resolution);
   ops::use_arithmetic_loop(op.op->loops.arithmetic, op.op->nin, &resolution);
+  ops::use_part_loop(ops::known_part(op.op->name), &resolution);
   if (op.op->standard_values) ops::use_standard_values(op.op->loops, &resolution);
   if (!op.op->is_product()) {
     resolution.cost = ops::measure_cost(resolution, op.op->nin, ops::sample_of(op.op->loops.own));

@@ -43,6 +43,10 @@ enum class Slot : uint8_t {
   min,
   any,
   all,
+  fraction,
+  whole,
+  mantissa,
+  exponent,
   none,
 };
 inline constexpr int kSlotCount = static_cast<int>(Slot::none);
@@ -52,6 +56,7 @@ struct OpObject {
   PyObject* dict;
   ops::OpDef* op;
   PyObject* ufunc;
+  int result;  // of the ufunc's results, the one that it makes
 };
 
 /// Makes the type; adds it to the module.
@@ -59,7 +64,7 @@ void init_op_type(PyObject* module);
 
 /// The row that serves a slot; Error(runtime) when the table has none.
 const OpObject& op_of(Slot slot);
-/// The first row of a ufunc that is no reduction; null: there is none.
+/// The first row of a ufunc of one result that is no reduction; null: there is none.
 const OpObject* op_of_ufunc(PyObject* ufunc);
 const OpObject& parse_op(PyObject* object);
 

@@ -18,6 +18,15 @@ PyObject* binary(PyObject* a, PyObject* b) {
   });
 }
 
+/// Python asks the other operand where this one has no quotient.
+PyObject* quotient_and_rest(PyObject* a, PyObject* b) {
+  const Reference quotient(binary<Slot::floordiv>(a, b));
+  if (!quotient.get()) return nullptr;
+  if (quotient.get() == Py_NotImplemented) Py_RETURN_NOTIMPLEMENTED;
+  const Reference rest(binary<Slot::mod>(a, b));
+  return rest.get() ? PyTuple_Pack(2, quotient.get(), rest.get()) : nullptr;
+}
+
 template <Slot slot>
 PyObject* in_place(PyObject* a, PyObject* b) {
   return guarded<PyObject*>(nullptr, [&] {
@@ -171,6 +180,7 @@ std::vector<PyType_Slot> tensor_number_slots() {
       {Py_nb_true_divide, slot_pointer(binary<Slot::truediv>)},
       {Py_nb_floor_divide, slot_pointer(binary<Slot::floordiv>)},
       {Py_nb_remainder, slot_pointer(binary<Slot::mod>)},
+      {Py_nb_divmod, slot_pointer(quotient_and_rest)},
       {Py_nb_matrix_multiply, slot_pointer(binary<Slot::matmul>)},
       {Py_nb_and, slot_pointer(binary<Slot::and_>)},
       {Py_nb_or, slot_pointer(binary<Slot::or_>)},

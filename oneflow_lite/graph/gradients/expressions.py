@@ -14,7 +14,7 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.ops.creation.data import full
 from oneflow_lite.ops.elementwise import copysign, log
 from oneflow_lite.ops.searching import where
-from oneflow_lite.ops.table import ROWS
+from oneflow_lite.ops.table import PARTS, ROWS
 
 _PARAMETERS = ("g", "x", "y", "z", "out", "total")
 
@@ -43,7 +43,7 @@ def power_log(x: Any) -> Any:
 
 
 _FUNCTIONS: dict[str, Any] = {
-    **{name: row.op for name, row in ROWS.items()},
+    **{name: row.op for name, row in (ROWS | PARTS).items()},
     **{"power_slope": power_slope, "power_log": power_log, "signs": signs, "where": where},
     **{"LN2": math.log(2), "LN10": math.log(10)},
 }

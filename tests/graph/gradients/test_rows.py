@@ -8,7 +8,9 @@ from oneflow_lite.ops.elementwise import _clip
 from oneflow_lite.ops.table import ROWS
 from tests.support.graphs.differences import assert_gradients
 
-ROWS_WITH_GRADIENTS = [row for row in ROWS.values() if row.vjp is not None]
+ROWS_WITH_GRADIENTS = [  # of floats
+    row for row in ROWS.values() if row.vjp is not None and row.name != "ldexp"
+]
 DOMAINS = {"acosh": (1.2, 3.0), "atanh": (-0.8, 0.8), "asin": (-0.8, 0.8), "acos": (-0.8, 0.8)}
 SIGNED = {
     *("add", "subtract", "multiply", "negative", "positive", "abs", "square", "maximum", "minimum"),

@@ -145,7 +145,7 @@ def test_out(device: flow.Device) -> None:
 def test_refused_dtypes(name: str, operands: Any) -> None:
     with pytest.raises(TypeError):
         getattr(np, name)(*operands)
-    with pytest.raises(TypeError, match="expected|not supported|no loop|complex"):
+    with pytest.raises(TypeError, match="expected|not supported|no loop|complex|not defined"):
         getattr(flow, name)(*operands)
 
 
@@ -162,6 +162,12 @@ def test_recorded(device: flow.Device) -> None:
         expected = (*np.frexp(x), *np.modf(x), *np.divmod(x, 3), np.ldexp(x, n))
     for _ in range(3):
         same(expected, parts(t, flow.tensor(n, device=device)))
+
+
+def test_gradients_of_fractions(device: flow.Device) -> None:
+    t = flow.tensor([0.3, -1.2, 2.5, -0.0, np.inf], device=device)
+    assert flow.grad(lambda t: flow.modf(t)[0].sum())(t).tolist() == [1, 1, 1, 1, 0]
+    assert flow.grad(lambda t: flow.modf(t)[1].sum())(t).tolist() == [0] * 5
 
 
 def test_gradients(device: flow.Device) -> None:
@@ -209,9 +215,9 @@ def test_keywords_of_ufuncs(name: str, device: flow.Device) -> None:
             same(expected, seen)
     for order in ("K", "C", "A"):
         same(getattr(np, name)(*arrays, order=order), getattr(flow, name)(*given, order=order))
-    with pytest.raises(TypeError, match=rf"\[{name}\] order"):
+    with pytest.raises(TypeError, match=rf"{name}\].* order"):
         getattr(flow, name)(*given, order="F")
-    with pytest.raises(TypeError, match=rf"\[{name}\]"):
+    with pytest.raises((TypeError, ValueError), match=rf"\[{name}\]"):
         getattr(flow, name)(*given, out=(flow.zeros(3),) * 3)
 
 

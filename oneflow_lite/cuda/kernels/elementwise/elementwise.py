@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from oneflow_lite.cuda.kernels.layout import constants
 from oneflow_lite.cuda.kernels.request import Request
-from oneflow_lite.ops.table import ROWS
+from oneflow_lite.ops.table import row_named
 
 _LAYOUT = constants("elementwise.h")
 # Forms of loops over what is not flat.
@@ -59,7 +59,7 @@ def expression(request: Request) -> str | None:
     """
     if request.kind != "elementwise":
         return _EXPRESSIONS.get(request.kind)
-    row = ROWS.get(request.op)
+    row = row_named(request.op)
     if row is None:
         return None
     standard = Options(*request.options).standard
@@ -82,7 +82,8 @@ def files(request: Request) -> tuple[str, ...]:
         names += ["elementwise/arithmetic.cuh", "elementwise/functions.cuh"]
         if any(dtype.startswith("complex") for dtype in request.loop):
             names.append("elementwise/complex.cuh")
-            names += filter(None, [ROWS[request.op].cuda.file])
+            row = row_named(request.op)
+            names += [row.cuda.file] if row is not None and row.cuda.file else []
     return tuple(names)
 
 
@@ -103,7 +104,8 @@ def kernel(name: str, request: Request) -> str | None:
         f"    const {dtype} {letter} = cast<{dtype}>({letter}_);\n"
         for letter, dtype in _inputs(request.loop)
     )
-    refuses = ROWS[request.op].cuda.refuses if request.op in ROWS else ""
+    row = row_named(request.op)
+    refuses = row.cuda.refuses if row is not None else ""
     check = f"    if ({refuses}) *args.fault = 1;\n" if refuses else ""
     output, result = request.dtypes[-1], request.loop[-1]
     rows = 0 if request.flat else Options(*request.options).rows

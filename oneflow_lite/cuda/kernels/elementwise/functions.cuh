@@ -171,6 +171,37 @@ inline bfloat16 nextafter(bfloat16 x, bfloat16 y) {
   return bfloat16_of(uint16(away ? x.bits + 1 : x.bits - 1));
 }
 
+// --- the parts of a number
+
+/// With the sign of x; of an infinity it is 0.
+template <typename T>
+T fraction(T x) {
+  using C = Computed<T>;
+  return T(::copysign(isinf(x) ? C(0) : C(x) - ::trunc(C(x)), C(x)));
+}
+
+/// Of an absolute value in [0.5, 1); 0, infinities and NaN stay.
+template <typename T>
+T mantissa(T x) {
+  int power;
+  return isfinite(x) ? T(::frexp(Computed<T>(x), &power)) : x;
+}
+
+/// The power of 2 that mantissa(x) leaves out.
+template <typename T>
+int exponent(T x) {
+  int power = 0;
+  if (isfinite(x)) ::frexp(Computed<T>(x), &power);
+  return power;
+}
+
+/// x times 2 to that power, rounded once. The limits take each number to infinity or to 0.
+template <typename T, typename P>
+T ldexp(T x, P power) {
+  const int by = power < -2200 ? -2200 : power > 2200 ? 2200 : int(power);
+  return T(::ldexp(Computed<T>(x), by));
+}
+
 /// To the next number away from 0, with the sign of x; of float16 to the next number above.
 template <typename T>
 T spacing(T x) {

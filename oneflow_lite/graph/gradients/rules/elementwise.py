@@ -9,13 +9,14 @@ from oneflow_lite.graph.gradients.expressions import expression
 from oneflow_lite.graph.gradients.shapes import unbroadcast
 from oneflow_lite.graph.gradients.step import Step, rule, widened
 from oneflow_lite.ops.searching import where
-from oneflow_lite.ops.table import ROWS
+from oneflow_lite.ops.table import row_named
 
 
 @rule("elementwise")
 def elementwise(step: Step, g: Tensor) -> Sequence[Tensor | None]:
     """Evaluate the expression of each operand."""
-    texts = ROWS[step.call.row].vjp
+    row = row_named(step.call.row)
+    texts = row.vjp if row is not None else None
     if texts is None:
         step.fail("is not differentiable: its row has no vjp")
     return [
