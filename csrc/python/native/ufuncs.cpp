@@ -31,6 +31,44 @@ bool find_out(PyObject* outs, TensorObject** out) {
   return true;
 }
 
+/// The operations that make the two results of a ufunc.
+struct Pair {
+  Slot first, second;
+  int operands;
+};
+constexpr Pair kDivmod = {Slot::floordiv, Slot::mod, 2};
+constexpr Pair kModf = {Slot::fraction, Slot::whole, 1};
+constexpr Pair kFrexp = {Slot::mantissa, Slot::exponent, 1};
+
+/// Null: there are none.
+const Pair* pair_of_ufunc(PyObject* ufunc) {
+  static PyObject* const numpys_divmod = [] {
+    const Reference numpy(checked(PyImport_ImportModule("numpy")));
+    return checked(PyObject_GetAttrString(numpy.get(), "divmod"));
+  }();
+  if (ufunc == numpys_divmod) return &kDivmod;
+  if (ufunc == op_of(Slot::fraction).ufunc) return &kModf;
+  return ufunc == op_of(Slot::mantissa).ufunc ? &kFrexp : nullptr;
+}
+
+/// What two operations make of the operands. Arrays and lists are for the function: it makes one
+/// tensor of each.
+PyObject* call_pair(const Pair& pair, PyObject* const* operands) {
+  const auto fits = [](PyObject* x) {
+    return is_tensor(x) || PyFloat_CheckExact(x) || PyLong_CheckExact(x) || PyBool_Check(x) ||
+           is_of_other_type(x);
+  };
+  if (!std::all_of(operands, operands + pair.operands, fits)) return nullptr;
+  const Reference one(checked(call_op(op_of(pair.first), operands, pair.operands, false)));
+  const Reference other(checked(call_op(op_of(pair.second), operands, pair.operands, false)));
+  return checked(PyTuple_Pack(2, one.get(), other.get()));
+}
+
+template <const Pair& pair>
+PyObject* pair_path(const Call& call) {
+  return call_pair(pair, call.values);
+}
+
 /// array_ufunc(self, ufunc, method, *inputs, out, **keywords)
 PyObject* array_ufunc_path(const Call& call) {
   TensorObject* out = nullptr;
@@ -40,33 +78,23 @@ PyObject* array_ufunc_path(const Call& call) {
   }
   const OpObject* op = op_of_ufunc(call[1]);
   const Arguments inputs = call.rest;
-  if (!op || call.rest_count != op->op->nin) return nullptr;
+  if (!op) {
+    const Pair* const pair = out ? nullptr : pair_of_ufunc(call[1]);
+    return pair && call.rest_count == pair->operands ? call_pair(*pair, inputs) : nullptr;
+  }
+  if (call.rest_count != op->op->nin) return nullptr;
   const bool matrices = op->op->is_product();
   const auto fits = matrices ? +[](PyObject* x) { return is_tensor(x); } : is_plain_operand;
   if (!std::all_of(inputs, inputs + call.rest_count, fits)) return nullptr;
   return call_op(*op, inputs, op->op->nin, false, out);
 }
 
-/// What two operations make of the operands. Arrays and lists are for the function: it makes one
-/// tensor of each.
-template <Slot first, Slot second, int count>
-PyObject* pair_path(const Call& call) {
-  const auto fits = [](PyObject* x) {
-    return is_tensor(x) || PyFloat_CheckExact(x) || PyLong_CheckExact(x) || PyBool_Check(x) ||
-           is_of_other_type(x);
-  };
-  if (!std::all_of(call.values, call.values + count, fits)) return nullptr;
-  const Reference one(checked(call_op(op_of(first), call.values, count, false)));
-  const Reference other(checked(call_op(op_of(second), call.values, count, false)));
-  return checked(PyTuple_Pack(2, one.get(), other.get()));
-}
-
 }  // namespace
 
 const NativeRow kUfuncPaths[] = {{"array_ufunc", array_ufunc_path},
-                                 {"divmod", pair_path<Slot::floordiv, Slot::mod, 2>},
-                                 {"modf", pair_path<Slot::fraction, Slot::whole, 1>},
-                                 {"frexp", pair_path<Slot::mantissa, Slot::exponent, 1>},
+                                 {"divmod", pair_path<kDivmod>},
+                                 {"modf", pair_path<kModf>},
+                                 {"frexp", pair_path<kFrexp>},
                                  {nullptr, nullptr}};
 
 }  // namespace ofl::python

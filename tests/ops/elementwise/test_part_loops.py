@@ -225,6 +225,27 @@ def test_the_operator() -> None:
         divmod(t, flow.ones(2))
 
 
+def test_calls_that_numpy_hands_over() -> None:
+    x, y = np.array([7.5, -7.5, 3.0]), np.array([2.0, 2.0, -0.5])
+    t, u = flow.tensor(x), flow.tensor(y)
+    for name in ("frexp", "modf"):
+        same_bits(getattr(np, name)(x), getattr(np, name)(t))
+        target = flow.zeros(3)
+        assert getattr(np, name)(t, out=(target, None))[0] is target
+    same_bits(np.divmod(x, y), np.divmod(t, u))
+    same_bits(np.divmod(x, 2), np.divmod(t, 2))
+    same_bits(np.divmod(9, x), np.divmod(9, t))
+    same_bits(np.divmod(x, y), np.divmod(x, u))
+    same_bits(np.divmod(x, np.float64(2)), np.divmod(t, np.float64(2)))
+    same_bits(np.divmod(x, [2, 3, 4]), np.divmod(t, [2, 3, 4]))
+    same_bits(np.divmod(x, y, dtype="float32"), np.divmod(t, u, dtype="float32"))
+    target = flow.zeros(3, dtype="float64")
+    assert np.divmod(t, u, target)[0] is target
+    same_bits(x // y, target)
+    with pytest.raises(TypeError, match="not defined for complex128|not supported"):
+        np.frexp(flow.tensor([1j], "complex128"))
+
+
 def test_numbers_lists_and_wrong_calls() -> None:
     same_bits(np.divmod(7, 2), flow.divmod(7, 2))
     same_bits(np.modf(-2.5), flow.modf(-2.5))
