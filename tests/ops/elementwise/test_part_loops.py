@@ -132,6 +132,8 @@ def test_divmod_of_integers(dtype: str) -> None:
         every = np.arange(limits.min, limits.max + 1).astype(dtype)
         x, y = np.broadcast_arrays(every[:, None], every)
         check("divmod", x.copy(), y.copy())
+    ends = np.array([limits.max, limits.min, limits.max - 1, limits.min + 1, 1, 2, 3], dtype)
+    check("divmod", np.repeat(ends, 7), np.tile(ends, 7))
     if bits == 64:  # beside the largest that are computed as floats
         edge = 2**50 + np.arange(-70, 70)
         check("divmod", edge.astype(dtype), np.full(140, 3, dtype))

@@ -79,7 +79,8 @@ struct IntegerDivision {
   static OFL_INLINE Mark is_large(T x) {
     if constexpr (sizeof(T) == 8) {
       constexpr uint64_t kMost = uint64_t{1} << 50;
-      return (static_cast<uint64_t>(x) + kMost) & ~(2 * kMost - 1);
+      constexpr uint64_t kBelow = std::is_signed_v<T> ? kMost : 0;  // so many are negative
+      return (static_cast<uint64_t>(x) + kBelow) & ~(kMost + kBelow - 1);
     } else {
       return 0;
     }
