@@ -1,5 +1,6 @@
 """``x.flat``: the elements of a tensor in row-major order, to iterate over, read and write."""
 
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,11 +38,7 @@ class FlatIterator:
     @property
     def coords(self) -> tuple[int, ...]:
         """Return the indices of the next element."""
-        rest, coords = self._next, []
-        for extent in reversed(self.base.shape[1:]):
-            rest, at = divmod(rest, extent)
-            coords.append(at)
-        return (rest, *reversed(coords)) if self.base.ndim else ()
+        return _coords(self._next, self.base.shape)
 
     def __len__(self) -> int:
         """Return how many elements there are."""
@@ -55,28 +52,34 @@ class FlatIterator:
         """Return the next element."""
         if self._next >= self.base.size:
             raise StopIteration
-        element = self.base[self.coords]
+        element = _element(self.base, self.coords)
         self._next += 1
-        return element if self.base.ndim else element.copy()  # x[()] is a view
+        return element
 
     def __getitem__(self, key: Any) -> Tensor:
         """Return the elements that a key chooses, as a new tensor."""
+        along = _along("flat", key)
+        if isinstance(along, (int, np.integer)):
+            return _element(self.base, _place(along, self.base))
         elements = ravel(self.base)
-        chosen = elements[_along("flat", key)]
+        chosen = elements[along]
         return chosen.copy() if chosen.shares_storage(elements) else chosen
 
     def __setitem__(self, key: Any, values: Any) -> None:
         """Write values to the elements that a key chooses, in their order."""
         along = _along("flat", key)
-        elements = reshape(self.base, (-1,))
         given = _given(values, self.base)
+        if isinstance(along, (int, np.integer)):
+            place = _place(along, self.base)
+            if isinstance(given, Tensor) and given.ndim:
+                raise ValueError(f"[flat] expected a number for one element, got {given.shape}")
+            self.base[place] = given
+            return
+        elements = reshape(self.base, (-1,))
         if isinstance(given, Tensor):
-            is_one = isinstance(along, (int, np.integer))
-            if not given.size and not is_one:
+            if not given.size:
                 return
             chosen = elements[along]
-            if is_one and given.ndim:
-                raise ValueError(f"[flat] expected a number for one element, got {given.shape}")
             if not chosen.size:
                 return
             one = given.size == 1
@@ -118,6 +121,28 @@ class FlatIterator:
     def __ge__(self, other: Any) -> Any:
         """Compare the elements."""
         return ravel(self.base) >= _values(other)
+
+
+def _coords(index: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the indices of an element in row-major order."""
+    coords: list[int] = []
+    for extent in reversed(shape[1:]):
+        index, at = divmod(index, extent)
+        coords.append(at)
+    return (index, *reversed(coords)) if shape else ()
+
+
+def _place(index: Any, x: Tensor) -> tuple[int, ...]:
+    """Return the indices of an element, which may be counted from the end."""
+    at = operator.index(index)
+    if not -x.size <= at < x.size:
+        raise IndexError(f"[flat] index {at} is out of bounds for {x.size} elements")
+    return _coords(at % x.size, x.shape)
+
+
+def _element(x: Tensor, place: tuple[int, ...]) -> Tensor:
+    """Return an element as a 0-d copy."""
+    return x[place] if place else x.copy()  # x[()] is a view
 
 
 def _values(other: Any) -> Any:

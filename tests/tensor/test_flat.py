@@ -80,6 +80,22 @@ def test_all_of_it(device: flow.Device, values: Any) -> None:
     assert x.tolist() == a.tolist()
 
 
+def test_an_element_is_found_where_it_lies() -> None:
+    """Whatever the order in memory, that element alone is read or written."""
+    array = np.arange(24.0).reshape(2, 3, 4).T[:, ::-1]
+    turned = flow.tensor(np.arange(24.0).reshape(2, 3, 4)).T[:, ::-1]
+    for index in (0, 7, -1, np.int8(-24)):
+        assert turned.flat[index].tolist() == array.flat[index]
+        turned.flat[index] = 100 + index
+        array.flat[index] = 100 + index
+    assert turned.tolist() == array.tolist()
+    program = flow.graph.trace(lambda t: t.T.flat[7], flow.ones((2, 3, 4))).program
+    assert [op.name for op in program.main.ops] == ["view", "getitem"]
+    for index in (24, -25):
+        with pytest.raises(IndexError, match="24 elements"):
+            turned.flat[index]
+
+
 def test_a_list_that_does_not_fit() -> None:
     x = flow.zeros(3, dtype="int8")
     with pytest.raises(OverflowError):

@@ -260,12 +260,22 @@ PyObject* ravel_path(const Call& call) {
 
 // --- copies
 
+bool broadcasts_to(const Dims& from, const Dims& to) {
+  const int added = to.size() - from.size();
+  if (added < 0) return false;
+  for (int d = 0; d < from.size(); ++d) {
+    if (from[d] != 1 && from[d] != to[d + added]) return false;
+  }
+  return true;
+}
+
 /// copyto(dst, src, casting, where): between tensors on one device, whole, as the usual rule allows
 PyObject* copyto_path(const Call& call) {
   const Tensor *target = tensor_or_null(call[0]), *source = tensor_or_null(call[1]);
   if (!target || !source || call[3] != Py_True || !is_text(call[2], "same_kind")) return nullptr;
-  if (target->shape != source->shape || target->device() != source->device()) return nullptr;
+  if (target->device() != source->device()) return nullptr;
   if (may_have_stand_ins(*target) || may_have_stand_ins(*source)) return nullptr;
+  if (!broadcasts_to(source->shape, target->shape)) return nullptr;
   require_castable("copyto", source->dtype, target->dtype, Casting::same_kind);
   assign(issuer(), *target, *source, "assign");
   Py_RETURN_NONE;

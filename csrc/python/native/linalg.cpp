@@ -176,6 +176,29 @@ bool is_pair(const Tensor* a, const Tensor* b) {
 /// Either has a single element: NumPy's dot functions multiply by that.
 bool is_scaled(const Tensor& a, const Tensor& b) { return a.size() == 1 || b.size() == 1; }
 
+/// The element of a tensor that has one, with so many dimensions.
+Reference single(const Tensor& x, int ndim) {
+  Tensor view = x;
+  view.shape = Dims(ndim, 1);
+  view.strides = Dims(ndim, 0);
+  return Reference(wrap(std::move(view)));
+}
+
+/// The product of two vectors or matrices of a single element each, which keeps its sign; null for
+/// others, and for dtypes whose products NumPy adds to 0.
+PyObject* product_of_singles(const Tensor& a, const Tensor& b) {
+  const DTypeKind kind = info(a.dtype).kind;
+  const bool is_of_blas = (kind == DTypeKind::floating && size_of(a.dtype) >= sizeof(float)) ||
+                          kind == DTypeKind::complex;
+  if (!is_of_blas || a.dtype != b.dtype || a.size() != 1 || b.size() != 1) return nullptr;
+  if (a.ndim() > 2 || b.ndim() > 2) return nullptr;
+  if (may_have_stand_ins(a) || may_have_stand_ins(b)) return nullptr;
+  const int ndim = a.ndim() + b.ndim() - 2;
+  const Reference left = single(a, ndim), right = single(b, ndim);
+  PyObject* const factors[] = {left.get(), right.get()};
+  return call_op(op_of(Slot::mul), factors, 2, false);
+}
+
 /// Two vectors of one length.
 bool are_vectors(const Tensor* a, const Tensor* b) {
   return is_pair(a, b) && a->ndim() == 1 && b->ndim() == 1 && a->shape == b->shape;
@@ -184,15 +207,16 @@ bool are_vectors(const Tensor* a, const Tensor* b) {
 /// dot(a, b): the product, where that sums over the same axes.
 PyObject* dot_path(const Call& call) {
   const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
-  const bool same = is_pair(a, b) && (b->ndim() <= 2 || a->ndim() == 1) && !is_scaled(*a, *b);
-  return same ? product(call[0], call[1]) : nullptr;
+  if (!is_pair(a, b) || (b->ndim() > 2 && a->ndim() != 1)) return nullptr;
+  return is_scaled(*a, *b) ? product_of_singles(*a, *b) : product(call[0], call[1]);
 }
 
 /// inner(a, b) of vectors and matrices
 PyObject* inner_path(const Call& call) {
   const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
   if (!is_pair(a, b) || a->ndim() > 2 || b->ndim() > 2) return nullptr;
-  if (a->shape.back() != b->shape.back() || is_scaled(*a, *b)) return nullptr;
+  if (a->shape.back() != b->shape.back()) return nullptr;
+  if (is_scaled(*a, *b)) return product_of_singles(*a, *b);
   if (b->ndim() == 1) return product(call[0], call[1]);
   const Reference turned(wrap(reversed_view(*b)));
   return product(call[0], turned.get());
@@ -231,8 +255,9 @@ PyObject* vdot_path(const Call& call) {
 /// tensordot(x1, x2, axes) of vectors and matrices: over one axis, or over all of two matrices
 PyObject* tensordot_path(const Call& call) {
   const Tensor *a = tensor_or_null(call[0]), *b = tensor_or_null(call[1]);
-  if (!is_pair(a, b) || a->ndim() > 2 || b->ndim() > 2 || is_scaled(*a, *b)) return nullptr;
+  if (!is_pair(a, b) || a->ndim() > 2 || b->ndim() > 2) return nullptr;
   const std::optional<int64_t> axes = known_integer(call[2]);
+  if (is_scaled(*a, *b)) return axes == 1 ? product_of_singles(*a, *b) : nullptr;
   if (axes == 1 && a->shape.back() == b->shape[0]) return product(call[0], call[1]);
   if (axes != 2 || a->shape != b->shape || a->ndim() != 2) return nullptr;
   if (!lies_flat(*a) || !lies_flat(*b)) return nullptr;

@@ -57,7 +57,7 @@ def histogram_bin_edges(
     """
     op = "histogram_bin_edges"
     given, *weighed = on_one_device(x) if weights is None else on_one_device(x, weights)
-    numbers = numbers_of(op, given)
+    numbers = numbers_of(op, given) if isinstance(bins, str) else _numbers(op, given)
     if weighed and weighed[0].shape != given.shape:
         raise ValueError(f"[{op}] expected weights of shape {given.shape}, got {weighed[0].shape}")
     return edges_of(op, numbers, bins, range, weights is not None)
@@ -65,7 +65,12 @@ def histogram_bin_edges(
 
 def numbers_of(op: str, x: Tensor) -> Tensor:
     """Return the elements that are put into bins, in one dimension."""
-    numbers = ravel(real(op, x))
+    return ravel(_numbers(op, x))
+
+
+def _numbers(op: str, x: Tensor) -> Tensor:
+    """The elements as numbers that are in order."""
+    numbers = real(op, x)
     return _C.astype(numbers, uint8, False) if numbers.dtype == bool_dtype else numbers
 
 
