@@ -65,7 +65,7 @@ def store(
     if target.dtype in SUPPORTED:
         _C.require_castable(op, value.dtype, target.dtype, casting)
         casting = "unsafe"
-    if value.shape != target.shape and not (widens and _broadcasts(value.shape, target.shape)):
+    if value.shape != target.shape and not (widens and broadcasts(value.shape, target.shape)):
         raise ValueError(f"[{op}] expected out of shape {value.shape}, got {target.shape}")
     chosen = selected(where, value, target)
     if isinstance(target, Tensor):
@@ -88,7 +88,8 @@ def store_back(op: str, target: Any, value: Tensor) -> Tensor:
     return stored
 
 
-def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+def broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Tell whether a shape broadcasts to another one."""
     try:
         return np.broadcast_shapes(shape, to) == to
     except ValueError:

@@ -7,7 +7,7 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.ops.creation.data import asarray
-from oneflow_lite.ops.masking import store, weak
+from oneflow_lite.ops.masking import broadcasts, store, weak
 from oneflow_lite.ops.operands import host_array, is_by_columns
 from oneflow_lite.ops.table import exported
 
@@ -52,6 +52,9 @@ def copyto(dst: Any, src: Any, casting: _Casting = "same_kind", where: Any = Tru
         source = _C.to_device(source, dst.device, False)
     while source.ndim > dst.ndim and source.shape[0] == 1:
         source = source[0]
+    if not broadcasts(source.shape, dst.shape):
+        shapes = f"shape {dst.shape}, got {source.shape}"
+        raise ValueError(f"[copyto] expected src to broadcast to {shapes}")
     store("copyto", dst, source, casting, where, widens=True)
 
 

@@ -18,16 +18,19 @@ from oneflow_lite.ops.table import PARTS, exported
 
 _Pair = tuple[Tensor, Tensor]
 
-_OTHERS = ("out", "where", "casting", "order", "dtype")  # parameters that no native path knows
+# Parameters that no native path knows.
+_OTHERS = ("out1", "out2", "out", "where", "casting", "order", "dtype")
 
 
 @_C.native(_C.paths.divmod, *_OTHERS)
 def divmod(
     x1: Any,
     x2: Any,
+    out1: Any = None,
+    out2: Any = None,
     /,
-    out: Any = None,
     *,
+    out: Any = None,
     where: Any = True,
     casting: str = "same_kind",
     order: str = "K",
@@ -39,8 +42,10 @@ def divmod(
     ----------
     x1, x2 : Tensor, array, nested lists or scalar
         Operands, broadcast against each other; Python scalars take the dtype of the other.
+    out1, out2 : Tensor or array, optional
+        Where the results go; None: a new tensor.
     out : tuple of two Tensors or arrays, optional
-        Where the results go; None in it: a new tensor.
+        The same by name; None in it: a new tensor.
     where, casting, order, dtype
         As for the functions of NumPy. What a mask leaves out of a new result is 0.
 
@@ -55,7 +60,7 @@ def divmod(
     >>> quotient.numpy(), rest.numpy()
     (array([ 2, -3]), array([1, 2]))
     """
-    chosen = _Chosen(out, where, casting, order, dtype)
+    chosen = _Chosen(_targets("divmod", out1, out2, out), where, casting, order, dtype)
     named = {"casting": casting, "dtype": dtype}
     results = (floor_divide(x1, x2, **named), remainder(x1, x2, **named))
     return _pair("divmod", chosen, results)
@@ -64,9 +69,11 @@ def divmod(
 @_C.native(_C.paths.modf, *_OTHERS)
 def modf(
     x: Any,
+    out1: Any = None,
+    out2: Any = None,
     /,
-    out: Any = None,
     *,
+    out: Any = None,
     where: Any = True,
     casting: str = "same_kind",
     order: str = "K",
@@ -78,8 +85,10 @@ def modf(
     ----------
     x : Tensor, array, nested lists or scalar
         Real numbers.
+    out1, out2 : Tensor or array, optional
+        Where the results go; None: a new tensor.
     out : tuple of two Tensors or arrays, optional
-        Where the results go; None in it: a new tensor.
+        The same by name; None in it: a new tensor.
     where, casting, order, dtype
         As for the functions of NumPy. What a mask leaves out of a new result is 0.
 
@@ -94,16 +103,18 @@ def modf(
     >>> fraction.numpy(), whole.numpy()
     (array([ 0.5 , -0.25]), array([ 2., -0.]))
     """
-    chosen = _Chosen(out, where, casting, order, dtype)
+    chosen = _Chosen(_targets("modf", out1, out2, out), where, casting, order, dtype)
     return _parts(np.modf, chosen, x, ("modf_fraction", "modf_whole"))
 
 
 @_C.native(_C.paths.frexp, *_OTHERS)
 def frexp(
     x: Any,
+    out1: Any = None,
+    out2: Any = None,
     /,
-    out: Any = None,
     *,
+    out: Any = None,
     where: Any = True,
     casting: str = "same_kind",
     order: str = "K",
@@ -115,8 +126,10 @@ def frexp(
     ----------
     x : Tensor, array, nested lists or scalar
         Real numbers.
+    out1, out2 : Tensor or array, optional
+        Where the results go; None: a new tensor.
     out : tuple of two Tensors or arrays, optional
-        Where the results go; None in it: a new tensor.
+        The same by name; None in it: a new tensor.
     where, casting, order, dtype
         As for the functions of NumPy. What a mask leaves out of a new result is 0.
 
@@ -132,14 +145,14 @@ def frexp(
     >>> mantissa.numpy(), exponent.numpy()
     (array([ 0.5 , -0.75]), array([4, 0], dtype=int32))
     """
-    chosen = _Chosen(out, where, casting, order, dtype)
+    chosen = _Chosen(_targets("frexp", out1, out2, out), where, casting, order, dtype)
     return _parts(np.frexp, chosen, x, ("frexp_mantissa", "frexp_exponent"))
 
 
 class _Chosen(NamedTuple):
     """What the call of a ufunc says besides its operands."""
 
-    out: Any
+    out: tuple[Any, Any]
     where: Any
     casting: str
     order: str
@@ -161,16 +174,23 @@ def _parts(ufunc: np.ufunc, chosen: _Chosen, x: Any, rows: tuple[str, str]) -> _
     return _pair(name, chosen, (first, second))
 
 
+def _targets(op: str, first: Any, second: Any, out: Any) -> tuple[Any, Any]:
+    """Where the results go, which are given by their places or by name."""
+    if out is None:
+        return first, second
+    if first is not None or second is not None:
+        raise TypeError(f"[{op}] expected out by its place or by its name, got both")
+    if not isinstance(out, tuple) or len(out) != 2:
+        raise TypeError(f"[{op}] expected out to be a tuple of two, got {type(out).__name__}")
+    return out
+
+
 def _pair(op: str, chosen: _Chosen, results: _Pair) -> _Pair:
     """The results, where ``out`` says and ``where`` is true."""
     order_of(op, chosen.order, "KCA")
-    targets = (None, None) if chosen.out is None else chosen.out
-    if not isinstance(targets, tuple) or len(targets) != 2:
-        kind = type(targets).__name__
-        raise TypeError(f"[{op}] expected out to be a tuple of two, got {kind}")
     first, second = (
         store(op, target, result, chosen.casting, chosen.where, widens=True)
-        for target, result in zip(targets, results, strict=True)
+        for target, result in zip(chosen.out, results, strict=True)
     )
     return first, second
 

@@ -118,7 +118,7 @@ def test_out(device: flow.Device) -> None:
     assert np.frexp(t, out=(None, exponents))[1] is exponents
     assert exponents.tolist() == [2, 3]
     quotient = flow.zeros(2, dtype="float32", device=device)
-    flow.divmod(t, 2.0, (quotient, None))
+    flow.divmod(t, 2.0, quotient)
     assert quotient.tolist() == [1.0, -4.0]
     assert flow.ldexp(t, 1, out=only) is only
     assert np.ldexp(t, 1, out=only) is only
@@ -219,6 +219,25 @@ def test_keywords_of_ufuncs(name: str, device: flow.Device) -> None:
         getattr(flow, name)(*given, order="F")
     with pytest.raises((TypeError, ValueError), match=rf"\[{name}\]"):
         getattr(flow, name)(*given, out=(flow.zeros(3),) * 3)
+
+
+@pytest.mark.parametrize("name", ["divmod", "modf", "frexp"])
+def test_outputs_by_their_places(name: str, device: flow.Device) -> None:
+    ours, theirs = getattr(flow, name), getattr(np, name)
+    given = [np.float32([2.5, -7, 0.5]), np.float32([2, 3, -1])][: theirs.nin]
+    tensors = [flow.tensor(x, device=device) for x in given]
+    expected = theirs(*given)
+    outs = [flow.zeros(3, x.dtype, device=device) for x in expected]
+    for targets in (outs, (outs[0], None), (None, outs[1]), (None, None)):
+        seen = ours(*tensors, *targets)
+        for target, one, wanted in zip(targets, seen, expected, strict=True):
+            assert target is None or one is target
+            same(wanted, one)
+    assert ours(*tensors, outs[0])[0] is outs[0]
+    with pytest.raises(TypeError, match=rf"\[{name}\] expected out by its place or .*, got both"):
+        ours(*tensors, outs[0], out=tuple(outs))
+    with pytest.raises(TypeError, match=rf"\[{name}\] expected out to be a tensor or array"):
+        ours(*tensors, tuple(outs))
 
 
 def test_what_a_mask_leaves_out_of_parts_is_zero(device: flow.Device) -> None:

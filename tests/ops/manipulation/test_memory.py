@@ -65,6 +65,13 @@ def test_copyto_of_numbers_and_arrays(copyto: Any, device: flow.Device) -> None:
 def test_copyto_of_nothing_that_is_written() -> None:
     with pytest.raises(TypeError, match=r"\[copyto\] expected a tensor or array to .*, got list"):
         flow.copyto([1, 2], [3, 4])
+    for shape in ((2,), (2, 3, 4), (4, 3)):
+        with pytest.raises(ValueError, match=r"\[copyto\] expected src to broadcast to .*, got \("):
+            flow.copyto(flow.zeros((3, 4)), flow.ones(shape))
+    t = flow.zeros((3, 4))
+    flow.copyto(t, flow.ones(4))
+    flow.copyto(t[:, :2], flow.ones((3, 1)) * 2)
+    assert t.tolist() == [[2.0, 2.0, 1.0, 1.0]] * 3
     with pytest.raises(TypeError, match=r"\[where\] expected a mask of dtype bool"):
         flow.copyto(flow.zeros(2), 1, where=flow.tensor([0, 1]))
 
