@@ -53,7 +53,7 @@ const Kernel kKernels[] = {kLoops, kPositive, kLoops, kLoops, kReduce, kOther, k
                            kOther, kOther,    kOther, kOther, kOther,  kOther, kOther, kOther,
                            kOther, kOther,    kOther, kOther, kOther,  kOther, kOther, kOther,
                            kOther, kOther,    kOther, kOther, kOther,  kOther, kOther, kOther,
-                           kOther, kOther,    kOther, kOther, kOther,  kOther};
+                           kOther, kOther,    kOther, kOther, kOther,  kOther, kOther, kOther};
 
 namespace {
 

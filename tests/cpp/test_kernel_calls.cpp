@@ -48,7 +48,7 @@ const Kernel kKernels[] = {kLoops,  kLoops,  kLoops,  kLoops,  kLoops,  kLoops, 
                            kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays,
                            kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays,
                            kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays,
-                           kArrays, kArrays, kArrays, kArrays, kArrays, kArrays};
+                           kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays, kArrays};
 
 namespace {
 

@@ -58,8 +58,8 @@ PyObject* partition_path(const Call& call) {
 
 // --- bits
 
-/// What packbits() and unpackbits() have in common: a tensor of at least one dimension, its axis,
-/// and the order of the bits.
+/// The operand of packbits() or unpackbits(), of at least one dimension; its axis, and the order of
+/// the bits.
 struct Bits {
   Tensor x;
   int axis;

@@ -51,8 +51,8 @@ const Pair* pair_of_ufunc(PyObject* ufunc) {
   return ufunc == op_of(Slot::mantissa).ufunc ? &kFrexp : nullptr;
 }
 
-/// What two operations make of the operands. Arrays and lists are for the function: it makes one
-/// tensor of each.
+/// The results of two operations on the operands. Arrays and lists are for the function, which
+/// makes one tensor of each.
 PyObject* call_pair(const Pair& pair, PyObject* const* operands) {
   const auto fits = [](PyObject* x) {
     return is_tensor(x) || PyFloat_CheckExact(x) || PyLong_CheckExact(x) || PyBool_Check(x) ||

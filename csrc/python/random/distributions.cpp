@@ -76,8 +76,8 @@ constexpr Distribution kDistributions[] = {
     {"triangular", "random_triangular", 3, ordered},
 };
 
-/// What a RandomState draws in another way than a Generator: by the inverse of the distribution
-/// function. Its numbers never change.
+/// A RandomState draws these by the inverse of the distribution function, and a Generator in other
+/// ways. The numbers of a RandomState never change.
 double inverse_exponential(bitgen_t* bits) {
   return -std::log(1.0 - bits->next_double(bits->state));
 }

@@ -148,7 +148,7 @@ bool runs_code(PyObject* argument) {
   return held.get() != argument;
 }
 
-/// What NumPy's method has drawn; of that shape where it is one number.
+/// A tensor of the numbers that NumPy's method has drawn; of that shape where it is one.
 PyObject* tensor_of_drawn(const Reference& numbers, const Dims& shape) {
   if (PyArray_CheckExact(numbers.get())) {
     return wrap(from_array(as_array(numbers), default_device()));

@@ -57,7 +57,7 @@ class Source {
   Reference held_;
 };
 
-/// What the method of that name of the generator's NumPy generator returns. At most 8 arguments.
+/// The result of the method of that name of the generator's NumPy generator. At most 8 arguments.
 PyObject* draw_numbers(PyObject* generator, PyObject* name, Arguments args, Py_ssize_t count);
 
 inline PyArrayObject* as_array(const Reference& object) {

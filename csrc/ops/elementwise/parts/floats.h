@@ -51,8 +51,8 @@ OFL_INLINE typename F::Word quieted(typename F::Word word) {
   return word | (is_nan<F>(word) ? F::kQuiet : 0);
 }
 
-/// What is left of a number that is not negative without its fraction: the addition of a number
-/// whose last digit is 1 rounds.
+/// A number that is not negative, without its fraction: the addition of a number whose last digit
+/// is 1 rounds.
 template <typename Real>
 OFL_INLINE Real whole_of(Real size) {
   constexpr Real kUnit = sizeof(Real) == 4 ? Real(1 << 23) : Real(int64_t{1} << 52);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr intptr_t kBlock = 64;
 
-/// What is in memory: float16 is computed in float32.
+/// The type in memory: float16 is computed in float32.
 template <typename T, bool kHalves>
 using Stored = std::conditional_t<kHalves && std::is_same_v<T, float>, Half, T>;
 

@@ -6,7 +6,7 @@
 
 namespace ofl::ops {
 
-/// What a loop makes: of one float, or of two operands.
+/// The part that a loop makes, of one float or of two operands.
 enum class Part : uint8_t { fraction, whole, mantissa, exponent, scaled, quotient, rest, none };
 
 /// The loop of a part for the dtypes of a resolution; null: there is none. Loops of the first four
