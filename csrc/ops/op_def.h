@@ -91,6 +91,10 @@ enum class Arithmetic : uint8_t {
 };
 inline constexpr int kArithmetics = static_cast<int>(Arithmetic::none);
 
+/// What numbers are made of, one float or a quotient of two, that loops of our own make; see
+/// elementwise/parts/.
+enum class Part : uint8_t { fraction, whole, mantissa, exponent, scaled, quotient, rest, none };
+
 /// What an op does for one combination of operand types: the loop, and the dtypes it wants. Those
 /// of the operation are others where the loop computes in a wider one: bfloat16 in float32.
 struct Resolution {
@@ -117,6 +121,7 @@ struct KnownLoops {
   LoopFn bfloat16 = nullptr;  // takes and gives bfloat16; null: computed in float32
   FloatFunction own = FloatFunction::none;
   Arithmetic arithmetic = Arithmetic::none;
+  Part part = Part::none;
 };
 
 /// Operand types of a resolution: a dtype, or a Python scalar, which is weak.

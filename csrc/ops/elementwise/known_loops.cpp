@@ -17,6 +17,16 @@ constexpr KnownLoops arithmetic(const char* row, Arithmetic operation,
   return {row, element, nullptr, nullptr, FloatFunction::none, operation};
 }
 
+constexpr KnownLoops function(const char* row, FloatFunction own,
+                              LoopFn (*standard)(DType) = nullptr) {
+  return {row, nullptr, standard, nullptr, own};
+}
+
+constexpr KnownLoops part(const char* row, Part part, ElementFn (*element)(DType) = nullptr,
+                          LoopFn (*standard)(DType) = nullptr) {
+  return {row, element, standard, nullptr, FloatFunction::none, Arithmetic::none, part};
+}
+
 // One element of a sum or a product of floats is not known: which of two NaNs it is, is the loop's
 // business.
 constexpr KnownLoops kKnownLoops[] = {
@@ -30,8 +40,8 @@ constexpr KnownLoops kKnownLoops[] = {
     arithmetic("subtract", Arithmetic::subtract, of_two<Subtract>),
     arithmetic("multiply", Arithmetic::multiply, of_two<Multiply>),
     arithmetic("divide", Arithmetic::divide),
-    {"floor_divide", of_two<FloorDivide>, standard_floor_divide},
-    {"remainder", of_two<Remainder>},
+    part("floor_divide", Part::quotient, of_two<FloorDivide>, standard_floor_divide),
+    part("remainder", Part::rest, of_two<Remainder>),
     arithmetic("maximum", Arithmetic::maximum),
     arithmetic("minimum", Arithmetic::minimum),
     arithmetic("bitwise_and", Arithmetic::bitwise_and, of_two<And, kBool | kInteger>),
@@ -52,47 +62,36 @@ constexpr KnownLoops kKnownLoops[] = {
     arithmetic("ceil", Arithmetic::ceil),
     arithmetic("trunc", Arithmetic::trunc),
     arithmetic("rint", Arithmetic::rint),
-    {"expm1", nullptr, standard_expm1, nullptr, FloatFunction::expm1},
-    {"tanh", nullptr, standard_tanh, nullptr, FloatFunction::tanh},
-    {"exp", nullptr, nullptr, nullptr, FloatFunction::exp},
-    {"log", nullptr, nullptr, nullptr, FloatFunction::log},
-    {"sin", nullptr, nullptr, nullptr, FloatFunction::sin},
-    {"cos", nullptr, nullptr, nullptr, FloatFunction::cos},
-    {"exp2", nullptr, nullptr, nullptr, FloatFunction::exp2},
-    {"log2", nullptr, nullptr, nullptr, FloatFunction::log2},
-    {"pow", nullptr, nullptr, nullptr, FloatFunction::pow},
-    {"log1p", nullptr, nullptr, nullptr, FloatFunction::log1p},
-    {"atan", nullptr, nullptr, nullptr, FloatFunction::atan},
-    {"cbrt", nullptr, nullptr, nullptr, FloatFunction::cbrt},
-    {"sinh", nullptr, nullptr, nullptr, FloatFunction::sinh},
-    {"atanh", nullptr, nullptr, nullptr, FloatFunction::atanh},
-    {"log10", nullptr, nullptr, nullptr, FloatFunction::log10},
-    {"cosh", nullptr, nullptr, nullptr, FloatFunction::cosh},
-    {"tan", nullptr, nullptr, nullptr, FloatFunction::tan},
-    {"asin", nullptr, nullptr, nullptr, FloatFunction::asin},
-    {"acos", nullptr, nullptr, nullptr, FloatFunction::acos},
-    {"asinh", nullptr, nullptr, nullptr, FloatFunction::asinh},
-    {"acosh", nullptr, nullptr, nullptr, FloatFunction::acosh},
+    function("expm1", FloatFunction::expm1, standard_expm1),
+    function("tanh", FloatFunction::tanh, standard_tanh),
+    function("exp", FloatFunction::exp),
+    function("log", FloatFunction::log),
+    function("sin", FloatFunction::sin),
+    function("cos", FloatFunction::cos),
+    function("exp2", FloatFunction::exp2),
+    function("log2", FloatFunction::log2),
+    function("pow", FloatFunction::pow),
+    function("log1p", FloatFunction::log1p),
+    function("atan", FloatFunction::atan),
+    function("cbrt", FloatFunction::cbrt),
+    function("sinh", FloatFunction::sinh),
+    function("atanh", FloatFunction::atanh),
+    function("log10", FloatFunction::log10),
+    function("cosh", FloatFunction::cosh),
+    function("tan", FloatFunction::tan),
+    function("asin", FloatFunction::asin),
+    function("acos", FloatFunction::acos),
+    function("asinh", FloatFunction::asinh),
+    function("acosh", FloatFunction::acosh),
     {"nextafter", nullptr, nullptr, next_after_loop},
     {"spacing", nullptr, nullptr, spacing_loop},
-};
-constexpr KnownLoops kNothing{};
-
-struct KnownPart {
-  const char* row;
-  Part part;
-};
-constexpr KnownPart part(const char* row, Part part) { return {row, part}; }
-
-constexpr KnownPart kKnownParts[] = {
     part("modf_fraction", Part::fraction),
     part("modf_whole", Part::whole),
     part("frexp_mantissa", Part::mantissa),
     part("frexp_exponent", Part::exponent),
     part("ldexp", Part::scaled),
-    part("floor_divide", Part::quotient),
-    part("remainder", Part::rest),
 };
+constexpr KnownLoops kNothing{};
 
 }  // namespace
 
@@ -100,12 +99,6 @@ const KnownLoops& known_loops(const std::string& row) {
   const auto found = std::find_if(std::begin(kKnownLoops), std::end(kKnownLoops),
                                   [&](const KnownLoops& one) { return one.row == row; });
   return found == std::end(kKnownLoops) ? kNothing : *found;
-}
-
-Part known_part(const std::string& row) {
-  const auto found = std::find_if(std::begin(kKnownParts), std::end(kKnownParts),
-                                  [&](const KnownPart& one) { return one.row == row; });
-  return found == std::end(kKnownParts) ? Part::none : found->part;
 }
 
 }  // namespace ofl::ops

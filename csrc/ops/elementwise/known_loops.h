@@ -3,14 +3,11 @@
 
 #include <string>
 
-#include "ops/elementwise/parts/parts.h"
 #include "ops/op_def.h"
 
 namespace ofl::ops {
 
 /// What is known of the loops of the row of this name; nothing, as a rule. Lives for ever.
 const KnownLoops& known_loops(const std::string& row);
-/// Of numbers, that the loops of the row of this name make; none, as a rule.
-Part known_part(const std::string& row);
 
 }  // namespace ofl::ops

@@ -12,6 +12,7 @@
 #include "ops/elementwise/arithmetic/arithmetic.h"
 #include "ops/elementwise/float_functions/choice.h"
 #include "ops/elementwise/known_loops.h"
+#include "ops/elementwise/parts/parts.h"
 #include "ops/elementwise/standard_values.h"
 #include "ops/loop_cost.h"
 #include "python/arguments.h"
@@ -476,7 +477,7 @@ const ops::Resolution& resolve(const OpObject& op, const ops::TypeCode* codes) {
   if (!find_resolution(op, codes, &resolution)) fail_undefined(op, codes);
   ops::use_own_loop(op.op->loops.own, &resolution);
   ops::use_arithmetic_loop(op.op->loops.arithmetic, op.op->nin, &resolution);
-  ops::use_part_loop(ops::known_part(op.op->name), &resolution);
+  ops::use_part_loop(op.op->loops.part, &resolution);
   if (op.op->standard_values) ops::use_standard_values(op.op->loops, &resolution);
   if (!op.op->is_product()) {
     resolution.cost = ops::measure_cost(resolution, op.op->nin, ops::sample_of(op.op->loops.own));

@@ -6,9 +6,6 @@
 
 namespace ofl::ops {
 
-/// The part that a loop makes, of one float or of two operands.
-enum class Part : uint8_t { fraction, whole, mantissa, exponent, scaled, quotient, rest, none };
-
 /// The loop of a part for the dtypes of a resolution; null: there is none. Loops of the first four
 /// parts are there for all floats: NumPy's make two results. The others are called with NumPy's
 /// loop, a CalledLoop, and leave to it what is not as usual. They leave floating-point flags behind
