@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from oneflow_lite.dtypes import SUPPORTED
 from tests.support import ROOT
 from tests.support.compiling import missing_for_simulation
 
@@ -82,42 +83,77 @@ def _needs(path: Path) -> list[str]:
     return [mark for room, marks in _NEEDS.items() if inside.is_relative_to(room) for mark in marks]
 
 
+_DTYPES = {dtype.name for dtype in SUPPORTED}
+# Of the values of a parameter that is a dtype, those that other devices than the cpu have.
+_FEW_DTYPES = {"bool", "int64", "float32", "complex64"}
+# Where each dtype has a kernel of its own on cuda devices.
+_OF_KERNELS = {
+    *(f"ops/elementwise/test_{name}.py" for name in ("elementwise", "standard_values")),
+    *("ops/indexing/test_basic.py", "ops/statistics/test_scan.py", "ops/sorting/test_sorting.py"),
+}
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what tests marked ``elsewhere`` do not want: functions that are made of others
-    show their bits on the cpu, and on other devices that their parts come together there.
+    """Leave out most dtypes of operations on mock devices, and on cuda devices that compute on the
+    host: the kernels are those of the cpu, where all dtypes are.
     """
-    marked = [item for item in items if item.get_closest_marker("elsewhere") is not None]
-    wanted = {item: _is_wanted(item) for item in marked}
-    left_out = [item for item in marked if not wanted[item]]
-    kept = {_test_and_device(item) for item in marked if wanted[item]}
-    unknown = {_test_and_device(item) for item in left_out} - kept
-    if unknown:
-        raise pytest.UsageError(f"elsewhere: values that these do not have: {sorted(unknown)}")
+    if os.environ.get("OFL_TEST_EXHAUSTIVE") == "1":
+        return
+    alike: dict[object, list[pytest.Item]] = {}
+    for item in items:
+        if _has_kernels_of_the_cpu(item):
+            alike.setdefault(_all_but_dtypes(item), []).append(item)
+    left_out: set[pytest.Item] = set()
+    for group in alike.values():
+        few = [item for item in group if _dtypes(item) <= _FEW_DTYPES]
+        left_out.update(set(group) - set(few or group[:1]))
     if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if wanted.get(item, True)]
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
 
 
-def _is_wanted(item: Any) -> bool:
-    """On the cpu, or with the values that the mark names."""
-    given = item.callspec.params
-    values = item.get_closest_marker("elsewhere").kwargs
-    return given["device"] == "cpu" or all(
-        given[name] in (value if isinstance(value, tuple) else (value,))
-        for name, value in values.items()
+def _has_kernels_of_the_cpu(item: pytest.Item) -> bool:
+    inside = item.path.relative_to(ROOT / "tests")
+    device = str(_parameters(item).get("device", "cpu"))
+    if device == "cpu" or inside.parts[0] not in ("ops", "tensor"):
+        return False
+    runs_kernels = device.startswith("cuda") and os.environ.get(PREFIX + "CUDA_KERNELS") != "0"
+    return not (runs_kernels and inside.as_posix() in _OF_KERNELS)
+
+
+def _all_but_dtypes(item: pytest.Item) -> object:
+    others = [
+        (name, repr(value))
+        for name, value in _parameters(item).items()
+        if _dtype_name(value) is None
+    ]
+    return item.nodeid.partition("[")[0], *sorted(others)
+
+
+def _dtypes(item: pytest.Item) -> set[str]:
+    names = map(_dtype_name, _parameters(item).values())
+    return {name for name in names if name is not None}
+
+
+def _dtype_name(value: object) -> str | None:
+    """The name of a dtype; None for any other value of a parameter."""
+    if isinstance(value, str):
+        return value if value in _DTYPES else None
+    is_dtype = isinstance(value, np.dtype) or (
+        isinstance(value, type) and issubclass(value, np.generic)
     )
+    return np.dtype(value).name if is_dtype else None
 
 
-def _test_and_device(item: Any) -> tuple[str, str]:
-    return item.nodeid.partition("[")[0], item.callspec.params["device"]
+def _parameters(item: pytest.Item) -> dict[str, Any]:
+    return item.callspec.params if hasattr(item, "callspec") else {}
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark a test by its folder and by what it uses."""
     marks = list(_needs(item.path))
-    given = item.callspec.params if hasattr(item, "callspec") else {}
-    if isinstance(seed := given.get("seed"), int) and seed >= _QUICK_SEEDS:
+    if isinstance(seed := _parameters(item).get("seed"), int) and seed >= _QUICK_SEEDS:
         marks.append("slow")
     if "run_program" in getattr(item, "fixturenames", ()):
         marks.append("process")

@@ -1,5 +1,5 @@
-"""The C++ programs in tests/cpp: compiled with the system's compiler and run, plain and under
-ThreadSanitizer, and AddressSanitizer with UndefinedBehaviorSanitizer.
+"""The C++ programs in tests/cpp: compiled with the system's compiler and run under ThreadSanitizer,
+and under AddressSanitizer with UndefinedBehaviorSanitizer.
 
 OFL_STRESS="seed rounds threads" runs stress_machine with these numbers instead of a short run.
 """
@@ -9,6 +9,7 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,6 @@ class Flavor:
 
 
 FLAVORS = {
-    "plain": Flavor(("-O2",), (1, 2), 60),
     "thread": Flavor(("-O1", "-g1", "-fsanitize=thread"), (5, 6), 12),
     "address": Flavor(
         (
@@ -56,24 +56,6 @@ FLAVORS = {
         12,
     ),
 }
-SANITIZED = (
-    "test_ep",
-    "test_helper_pool",
-    "test_staging",
-    "test_allocator",
-    "test_communicators",
-    "test_segment",
-    "test_collectives",
-    "test_machine",
-    "test_bounds",
-    "test_groups",
-    "test_fusion_plans",
-    "test_kernel_calls",
-    "test_waits_inside",
-    "test_pool",
-    "test_shared_ranges",
-    "stress_machine",
-)
 
 
 class Builder:
@@ -150,29 +132,21 @@ def check(program: Path, *arguments: object) -> None:
     assert " 0 failed" in done.stdout
 
 
-def names() -> list[str]:
-    """Those that run plain: all but what sanitizers show as well and takes long to compile."""
-    every = sorted(path.stem for path in SOURCES.rglob("test_*.cpp"))
-    return [name for name in every if name not in OPS]
+def in_one_process(flavor: str) -> Any:
+    """A flavor, whose sources are compiled once."""
+    return pytest.param(flavor, marks=pytest.mark.xdist_group(f"cpp {flavor}"))
 
 
-def in_one_process(flavor: str) -> pytest.MarkDecorator:
-    """Sources are compiled once for each flavor."""
-    return pytest.mark.xdist_group(f"cpp {flavor}")
+flavors = pytest.mark.parametrize("flavor", map(in_one_process, FLAVORS))
 
 
-@in_one_process("plain")
-@pytest.mark.parametrize("name", names())
-def test_program(builder: Builder, name: str) -> None:
-    check(builder.program(name, "plain"))
+@flavors
+@pytest.mark.parametrize("name", sorted(path.stem for path in SOURCES.rglob("test_*.cpp")))
+def test_program(builder: Builder, name: str, flavor: str) -> None:
+    check(builder.program(name, flavor))
 
 
-def flavors(*names: str) -> pytest.MarkDecorator:
-    given = [pytest.param(name, marks=in_one_process(name)) for name in names]
-    return pytest.mark.parametrize("flavor", given)
-
-
-@flavors(*FLAVORS)
+@flavors
 def test_stress(builder: Builder, flavor: str) -> None:
     program = builder.program("stress_machine", flavor)
     if "OFL_STRESS" in os.environ:
@@ -180,9 +154,3 @@ def test_stress(builder: Builder, flavor: str) -> None:
         return
     for seed in FLAVORS[flavor].seeds:
         check(program, seed, FLAVORS[flavor].rounds, 3)
-
-
-@flavors("thread", "address")
-@pytest.mark.parametrize("name", [name for name in SANITIZED if name.startswith("test_")])
-def test_program_under_a_sanitizer(builder: Builder, name: str, flavor: str) -> None:
-    check(builder.program(name, flavor))

@@ -220,7 +220,6 @@ def pairs_of(a: flow.Tensor, b: flow.Tensor, n: int) -> list[tuple[flow.Tensor, 
     return [*pairs, (a, a), (same, b[:n]), (b[:n], same)]
 
 
-@pytest.mark.elsewhere(dtype=("float32", "int64", "complex64"))
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_products_of_vectors_are_those_of_the_functions(dtype: str, device: flow.Device) -> None:
     rng = np.random.default_rng(1)

@@ -240,10 +240,10 @@ def test_masks_of_any_length(shape: tuple[int, ...]) -> None:
             check_mask(x.T, on_device(x).T, half.T, m.T)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32", "int64", "complex128"])
 def test_masks_of_rows(dtype: str) -> None:
-    """A place has a row, or more; the mask stands before it or behind."""
-    x = values((40, 6, 9), dtype, 2)
+    """A place has a row, or more; the mask stands before it or behind. One dtype of each width."""
+    x = values((20, 6, 9), dtype, 2)
     for view in (x, x[..., 1:], x[::-1, :, ::2], x.transpose(2, 1, 0)):
         for dims in (1, 2):
             for mask in masks_of(view.shape[:dims]):
@@ -258,7 +258,7 @@ def test_masks_of_rows(dtype: str) -> None:
 
 
 def test_long_rows_are_shared_by_blocks() -> None:
-    x = values((12, 50001), "int16", 3)
+    x = values((12, 20001), "int16", 3)
     mask = np.arange(12) % 5 == 1
     check_mask(x, on_device(x), mask, on_device(mask))
     check_mask(x[:, 1:], on_device(x)[:, 1:], mask, on_device(mask))

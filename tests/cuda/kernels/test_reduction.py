@@ -93,8 +93,8 @@ def test_broadcast_and_empty() -> None:
 def test_the_first_of_many() -> None:
     """In every chunk, and whichever way memory lies."""
     for dtype in ("bool", "float16", "complex128"):
-        x = np.zeros((301, 201), dtype)
-        for places in ((), (50_000,), (30_001, 30_000), (200, 60_000)):
+        x = np.zeros((151, 101), dtype)
+        for places in ((), (15_000,), (7_001, 7_000), (100, 15_200)):
             x.flat[list(places)] = np.nan if x.dtype.kind in "fc" else True
             t = flow.tensor(x, device=DEVICE)
             for a, b in ((x, t), (x.T, t.T), (x[::-1], t[::-1])):

@@ -82,12 +82,12 @@ class Passes:
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["narrow", "wide"])
-@pytest.mark.parametrize("dtype", ["int16", "float32", "complex128"])
+@pytest.mark.parametrize("dtype", ["int16", "complex64"])
 def test_divisions(device: Device, dtype: str, wide: bool) -> None:
     passes = Passes(device, dtype, wide)
     x = values((2, 5000), dtype, 1)
     order = np.argsort(x, kind="stable")
-    for tiles, row_threads in ((1, 1), (2, 4), (1, 64)):
+    for tiles, row_threads in ((1, 1), (2, 4)):
         result, seen = passes.run(x, tiles, row_threads)
         np.testing.assert_array_equal(seen, order)
         np.testing.assert_array_equal(result, np.take_along_axis(x, order, -1))

@@ -13,7 +13,7 @@ from tests.support.oracle import DTYPES, same, values
 
 DEVICE = "cuda:0"
 SHORT = [1, 2, 3, 9, 31, 32, 33, 64, 65, 127, 600, 2047, 2048]
-LONG = [2049, 4096, 4097, 30_000]
+LONG = [2049, 4096, 4097]
 
 
 def on_device(x: Any) -> flow.Tensor:
@@ -57,38 +57,44 @@ def nothing_on_the_host() -> Any:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+def test_dtypes(dtype: str) -> None:
+    for seed, shape in enumerate(((2, 33), (3, 600), (2049,))):
+        sorts_as_numpy(values(shape, dtype, seed))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "complex64"])
 def test_lengths(dtype: str) -> None:
-    for seed, n in enumerate(LONG[:3]):
+    for seed, n in enumerate(LONG):
         sorts_as_numpy(values((n,), dtype, seed))
     for seed, n in enumerate(SHORT):
-        sorts_as_numpy(values((5, n), dtype, seed))
+        sorts_as_numpy(values((3, n), dtype, seed))
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32", "int64"])
 def test_many_chunks_of_a_lane(dtype: str) -> None:
-    sorts_as_numpy(values((20_000,), dtype, 3))
-    sorts_as_numpy(values((2, 9000), dtype, 4))
+    sorts_as_numpy(values((9000,), dtype, 3))
+    sorts_as_numpy(values((2, 4500), dtype, 4))
 
 
 @pytest.mark.parametrize("dtype", ["int16", "float32"])
 def test_many_lanes(dtype: str) -> None:
-    for shape in ((3000, 1), (3000, 3), (130, 65), (7, 2048), (40, 2100)):
+    for shape in ((3000, 1), (3000, 3), (130, 65), (3, 2048), (4, 2100)):
         sorts_as_numpy(values(shape, dtype, 5))
 
 
 def test_digits_that_do_not_differ() -> None:
     rng = np.random.default_rng(0)
     for x in (
-        rng.integers(0, 5, 5000),
-        np.full(5000, -3),
-        np.arange(5000),
-        np.arange(5000)[::-1].copy(),
-        rng.integers(0, 2, 5000) << 40,
+        rng.integers(0, 5, 2200),
+        np.full(2200, -3),
+        np.arange(2200),
+        np.arange(2200)[::-1].copy(),
+        rng.integers(0, 2, 2200) << 40,
     ):
         sorts_as_numpy(x)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "complex64"])
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
 def test_views(dtype: str) -> None:
     x = values((3, 2200), dtype, 6)
     t = on_device(x)
@@ -103,9 +109,9 @@ def test_views(dtype: str) -> None:
 
 
 def test_results_are_the_same_each_time() -> None:
-    x = on_device(values((60_000,), "float32", 2))
+    x = on_device(values((20_000,), "float32", 2))
     first = flow.argsort(x).numpy()
-    for _ in range(3):
+    for _ in range(2):
         np.testing.assert_array_equal(first, flow.argsort(x).numpy())
 
 
@@ -149,9 +155,9 @@ def test_a_sorter_out_of_range(position: int) -> None:
     assert flow.searchsorted(x, x).tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "float32", "complex64"])
 def test_sets(dtype: str) -> None:
-    x, y = values((8000,), dtype, 1), values((900,), dtype, 2)
+    x, y = values((4200,), dtype, 1), values((500,), dtype, 2)
     t, u = on_device(x)[1:], on_device(y)[::-1]
     x, y = x[1:], y[::-1]
     for want, seen in zip(np.unique_all(x), flow.unique_all(t), strict=True):
@@ -169,8 +175,8 @@ def test_sets(dtype: str) -> None:
 @pytest.mark.parametrize("most", [1, 7, 4095, 4096, 70_000])
 def test_counts(most: int) -> None:
     rng = np.random.default_rng(most)
-    x = np.minimum(rng.integers(0, most + 1, 20_000), rng.integers(0, most + 1, 20_000))
-    weights = rng.normal(size=20_000)
+    x = np.minimum(rng.integers(0, most + 1, 9000), rng.integers(0, most + 1, 9000))
+    weights = rng.normal(size=9000)
     t, w = on_device(x), on_device(weights)
     same(np.bincount(x), flow.bincount(t))
     same(np.bincount(x, weights), flow.bincount(t, w))
@@ -181,7 +187,7 @@ def test_counts(most: int) -> None:
 @pytest.mark.parametrize("fault", ["fail=cuLaunchKernel:{}:1", "fail=cuMemAlloc:{}:2"])
 @pytest.mark.parametrize("nth", [1, 2, 5])
 def test_a_call_that_fails_leaves_nothing_behind(fault: str, nth: int) -> None:
-    x = values((20_000,), "int32", 9)
+    x = values((5000,), "int32", 9)
     t = on_device(x)
     flow.argsort(t).numpy()
     flow.empty_cache()

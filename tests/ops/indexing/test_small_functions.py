@@ -277,7 +277,6 @@ def test_places(order: Any, device: flow.Device, naive: bool) -> None:
 # --- orders by several keys
 
 
-@pytest.mark.elsewhere(dtype=("float32", "int64"))
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_orders_by_keys(dtype: str, device: flow.Device, naive: bool) -> None:
     rng = np.random.default_rng(11)

@@ -21,7 +21,6 @@ LAYOUTS: dict[str, Callable[[Any, Any], Any]] = {
 SHAPES = [(3, 5), (31, 40), (64, 301), (1, 2), (4, 1), (2, 0)]
 
 
-@pytest.mark.elsewhere(dtype=("float32", "complex64"))
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "complex64", "complex128"])
 def test_norms_of_layouts(dtype: str, layout: str, device: flow.Device) -> None:

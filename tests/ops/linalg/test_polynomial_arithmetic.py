@@ -54,7 +54,6 @@ def alike(expected: Any, seen: Any, label: str) -> None:
         np.testing.assert_allclose(made.numpy(), wanted, tolerance, tolerance, err_msg=label)
 
 
-@pytest.mark.elsewhere(dtype=("float32", "int64"))
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", RUNNING)
 def test_of_two(name: str, dtype: str, device: flow.Device) -> None:
@@ -93,7 +92,6 @@ def test_complex_quotients(dtype: str, device: flow.Device) -> None:
             as_numpy("polydiv", t, flow.tensor(y, device=device))
 
 
-@pytest.mark.elsewhere(dtype=("float32", "int64"))
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_derivatives_and_integrals(dtype: str, device: flow.Device) -> None:
     for x in arrays(dtype):

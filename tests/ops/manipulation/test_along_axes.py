@@ -18,7 +18,6 @@ FUNCTIONS = (
 )
 
 
-@pytest.mark.elsewhere(dtype=("float32", "int64"))
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_lanes(dtype: str, device: flow.Device) -> None:
     for shape in SHAPES:

@@ -75,7 +75,6 @@ def test_wrong_angles(device: flow.Device) -> None:
         flow.unwrap(t, axis=2)
 
 
-@pytest.mark.elsewhere(dtype=("float32", "int64"))
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_zeros_at_the_ends(dtype: str, device: flow.Device) -> None:
     rng = np.random.default_rng(1)

@@ -93,7 +93,6 @@ def test_unique_of_views(device: flow.Device) -> None:
     same(np.unique(np.broadcast_to(x[:1], (9, 40))), flow.unique_values(wide))
 
 
-@pytest.mark.elsewhere(dtype=("float32", "int64"))
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_unique_slices(dtype: str, device: flow.Device) -> None:
     parts = {"return_index": True, "return_inverse": True, "return_counts": True}

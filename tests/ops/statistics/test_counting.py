@@ -120,7 +120,6 @@ def alike(expected: np.ndarray, seen: flow.Tensor, narrowest: str) -> None:
     np.testing.assert_allclose(array, expected, tolerance, tolerance * largest)
 
 
-@pytest.mark.elsewhere(dtype=("float32", "int64"), weight=("float64", "bool"))
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
 @pytest.mark.parametrize("weight", [*WEIGHTS, "bool"])
 @pytest.mark.filterwarnings("ignore")

@@ -50,7 +50,6 @@ def test_edges_between_far_and_near_elements(dtype: Any, device: flow.Device) ->
                     same(expected, flow.histogram_bin_edges(t, bins))
 
 
-@pytest.mark.elsewhere(dtype=("float32", "int64"))
 @pytest.mark.parametrize("dtype", REAL)
 def test_of_a_plane(dtype: str, device: flow.Device) -> None:
     x, y = numbers(dtype, 2, 60)

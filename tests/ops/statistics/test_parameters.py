@@ -65,7 +65,6 @@ def outcome(name: str, x: Any, named: dict[str, Any], device: flow.Device | None
     return made.numpy() if isinstance(made, flow.Tensor) else np.asarray(made)
 
 
-@pytest.mark.elsewhere(dtype=("float32", "int32"))
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "bool", "complex64", "uint8"])
 @pytest.mark.parametrize("name", NAMES)
 def test_as_numpy(name: str, dtype: str, device: flow.Device) -> None:

@@ -36,7 +36,6 @@ def test_median(dtype: str, device: flow.Device) -> None:
                 same(expected, flow.median(t, axis=axis, keepdims=keepdims))
 
 
-@pytest.mark.elsewhere(dtype=("float32", "int64"))
 @pytest.mark.parametrize("dtype", REAL)
 def test_quantiles(dtype: str, device: flow.Device) -> None:
     for seed, shape in enumerate(SHAPES):
@@ -107,7 +106,6 @@ def test_wrong_arguments() -> None:
             call()
 
 
-@pytest.mark.elsewhere(dtype=("float32", "int64"))
 @pytest.mark.parametrize("method", [m for m in METHODS if m != "linear"])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint8", "bool"])
 def test_methods(dtype: str, method: str, device: flow.Device) -> None:
@@ -155,7 +153,6 @@ def test_methods_in_programs(method: str, device: flow.Device) -> None:
             same(of_parts(t, flow.tensor(q, device=device)), expected)
 
 
-@pytest.mark.elsewhere(dtype="float32")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
 @pytest.mark.filterwarnings("ignore:All-NaN slice")

@@ -135,7 +135,6 @@ def test_convolutions(dtype: str, device: flow.Device) -> None:
             call()
 
 
-@pytest.mark.elsewhere(dtype=("float32", "int64", "bool"))
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_long_convolutions(dtype: str, device: flow.Device) -> None:
     """NumPy's bits but on cuda: of narrow and of wide windows, at the edges, of any strides."""
