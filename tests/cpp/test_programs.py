@@ -137,7 +137,7 @@ def in_one_process(flavor: str) -> Any:
     return pytest.param(flavor, marks=pytest.mark.xdist_group(f"cpp {flavor}"))
 
 
-flavors = pytest.mark.parametrize("flavor", map(in_one_process, FLAVORS))
+flavors = pytest.mark.parametrize("flavor", [in_one_process(flavor) for flavor in FLAVORS])
 
 
 @flavors
