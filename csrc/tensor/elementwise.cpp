@@ -226,56 +226,6 @@ Tensor where(const Issuer& issuer, const Input* inputs, DType dtype, Device devi
   return result;
 }
 
-namespace {
-
-/// Whether the elements of both along the last axis lie side by side.
-bool have_dense_rows(const Tensor& x, const Tensor& result) {
-  const int last = x.ndim() - 1;
-  const auto size = static_cast<int64_t>(size_of(x.dtype));
-  return last >= 0 && x.strides[last] == size && result.strides[last] == size;
-}
-
-/// Copies each element from the strides of one tensor to those of the other, over the axes from
-/// `axis` on.
-void copy_each(const Tensor& x, const Tensor& result, int axis, const char* from, char* to) {
-  const int64_t n = x.shape[axis], step = x.strides[axis], stride = result.strides[axis];
-  const bool is_last = axis + 1 == x.ndim();
-  if (is_last && have_dense_rows(x, result)) {
-    std::memcpy(to, from, static_cast<size_t>(n) * size_of(x.dtype));
-    return;
-  }
-  for (int64_t i = 0; i < n; ++i, from += step, to += stride) {
-    if (is_last) {
-      copy_element(from, size_of(x.dtype), to);
-    } else {
-      copy_each(x, result, axis + 1, from, to);
-    }
-  }
-}
-
-/// Gives a new tensor the elements of x at once, where they are few and at hand, and fewer still,
-/// or in few rows, where they lie otherwise than its own will; else false.
-bool copied_here(const Issuer& issuer, const Tensor& x, const Tensor& result) {
-  constexpr int64_t kFewBytes = 16384, kFewMoves = 64;  // half a microsecond
-  if (x.dtype != result.dtype || !at_hand(issuer.machine, x, kFewBytes)) return false;
-  const bool lie_alike = x.strides == result.strides || (x.contiguous() && result.contiguous());
-  const int64_t together = have_dense_rows(x, result) ? x.shape[x.ndim() - 1] : 1;
-  if (!lie_alike && x.size() > kFewMoves * together) return false;
-  try {
-    result.storage->materialize_on_host();
-  } catch (const ep::CapacityError&) {
-    return false;
-  }
-  if (lie_alike) {
-    std::memcpy(result.address(), x.address(), result.storage->bytes());
-  } else {
-    copy_each(x, result, 0, x.address(), result.address());
-  }
-  return true;
-}
-
-}  // namespace
-
 Tensor cast_copy(const Issuer& issuer, const Tensor& x, DType dtype, const char* name) {
   Tensor result = make_tensor(x.storage->state(), dtype, x.shape, issuer.site);
   if (issuer.sink) {

@@ -1,5 +1,7 @@
 #include "ops/elementwise/block_transpose.h"
 
+#include <cstring>
+
 #include "base/vectors.h"
 
 #ifdef OFL_X86_VECTORS
@@ -93,14 +95,27 @@ OFL_AVX2 void transpose_words2(const char* in, int64_t in_step, char* const* pla
       [](__m128i a, __m128i b) OFL_AVX2 { return _mm_unpackhi_epi16(a, b); });
 }
 
+/// What no square covers.
+template <typename Word>
+void transpose_some(const char* in, int64_t in_step, char* const* places, int64_t offset,
+                    int64_t count, int64_t lines) {
+  for (int64_t line = 0; line < lines; ++line) {
+    const char* const from = in + line * in_step;
+    const int64_t to = offset + line * static_cast<int64_t>(sizeof(Word));
+    for (int64_t k = 0; k < count; ++k) {
+      std::memcpy(places[k] + to, from + k * sizeof(Word), sizeof(Word));
+    }
+  }
+}
+
 }  // namespace
 
 BlockTranspose block_transpose(size_t item_size) {
   static const bool is_able = choose_by_isa("transpose", false, true);
-  if (is_able && item_size == 1) return {16, transpose_words1};
-  if (is_able && item_size == 2) return {8, transpose_words2};
-  if (is_able && item_size == 4) return {8, transpose_words4};
-  if (is_able && item_size == 8) return {4, transpose_words8};
+  if (is_able && item_size == 1) return {16, transpose_words1, transpose_some<uint8_t>};
+  if (is_able && item_size == 2) return {8, transpose_words2, transpose_some<uint16_t>};
+  if (is_able && item_size == 4) return {8, transpose_words4, transpose_some<uint32_t>};
+  if (is_able && item_size == 8) return {4, transpose_words8, transpose_some<uint64_t>};
   return {};
 }
 #else

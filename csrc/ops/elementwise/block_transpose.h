@@ -8,12 +8,14 @@ namespace ofl::ops {
 
 inline constexpr int kMostSide = 16;
 
-/// Transposes a square block of `side` lines, dense along each, to `offset` from as many places;
-/// in bytes.
+/// Transposes blocks of lines, dense along each, to `offset` from places; in bytes.
 struct BlockTranspose {
-  using Fn = void (*)(const char* in, int64_t in_step, char* const* places, int64_t offset);
-  int64_t side = 0;  // 0: there is none
-  Fn run = nullptr;
+  using Square = void (*)(const char* in, int64_t in_step, char* const* places, int64_t offset);
+  using Rest = void (*)(const char* in, int64_t in_step, char* const* places, int64_t offset,
+                        int64_t count, int64_t lines);
+  int64_t side = 0;      // 0: there is none
+  Square run = nullptr;  // `side` lines to as many places
+  Rest some = nullptr;   // `lines` of `count` elements: to so many places
 };
 
 /// That of elements of so many bytes.

@@ -61,6 +61,22 @@ int tile_row(const Iteration& iteration, int64_t item_size) {
   return best;
 }
 
+/// The row along which the input is dense, where blocks of it and of the innermost row, along which
+/// the output is dense, are transposed by vectors. -1: there is none.
+int transposed_row(const LoopArgs& args) {
+  const Iteration& iteration = args.iteration;
+  const Iteration::Row& inner = inner_row(iteration);
+  const auto item = static_cast<int64_t>(size_of(args.dtype[kIn]));
+  if (args.dtype[kIn] != args.dtype[kOut] || inner.strides[kOut] != item) return -1;
+  if (inner.strides[kIn] == item || inner.strides[kIn] == 0) return -1;
+  const int64_t side = block_transpose(size_of(args.dtype[kIn])).side;
+  if (side == 0 || inner.dim < side) return -1;
+  for (int d = 0; d + 1 < iteration.ndim; ++d) {
+    if (iteration.rows[d].strides[kIn] == item && iteration.rows[d].dim >= side) return d;
+  }
+  return -1;
+}
+
 /// Copies planes of two rows tile by tile. Each step across may be one of pairs (or more) of lines,
 /// the steps of `within`, which then has no gaps; else it is null.
 class PlaneCopy {
@@ -102,20 +118,21 @@ class PlaneCopy {
 
   /// Writes n elements at each of the places.
   void run_tile(const char* in, char* const* places, int64_t lines, int64_t n) const {
-    const bool is_whole = block_.side > 0 && n == kTileAlong;
-    for (int64_t line = 0; line < lines;) {
-      const char* from = in + line * step_;
-      if (is_whole && line + block_.side <= lines) {
-        for (int64_t i = 0; i < n; i += block_.side) {
-          block_.run(from + i * along_.strides[kIn], along_.strides[kIn], places + line,
-                     i * along_.strides[kOut]);
-        }
-        line += block_.side;
-      } else {
-        cast_(from, along_.strides[kIn], places[line], along_.strides[kOut], n);
-        ++line;
+    const int64_t step = along_.strides[kIn], out_step = along_.strides[kOut], side = block_.side;
+    if (side == 0) {
+      for (int64_t line = 0; line < lines; ++line) {
+        cast_(in + line * step_, step, places[line], out_step, n);
+      }
+      return;
+    }
+    const int64_t whole_lines = lines - lines % side, whole = n - n % side;
+    for (int64_t line = 0; line < whole_lines; line += side) {
+      for (int64_t i = 0; i < whole; i += side) {
+        block_.run(in + line * step_ + i * step, step, places + line, i * out_step);
       }
     }
+    block_.some(in + whole * step, step, places, whole * out_step, whole_lines, n - whole);
+    block_.some(in + whole_lines * step_, step, places + whole_lines, 0, lines - whole_lines, n);
   }
 
   const CastFn cast_;
@@ -264,7 +281,21 @@ void copy_lines(const LoopArgs& args) {
 /// The row across which it is copied tile by tile; -1: it is not.
 int row_across(const LoopArgs& args) {
   if (args.iteration.ndim < 2) return -1;
+  if (const int row = transposed_row(args); row >= 0) return row;
   return tile_row(args.iteration, static_cast<int64_t>(size_of(args.dtype[kIn])));
+}
+
+/// A short innermost row gives its place to the longest one.
+Iteration with_long_row_inside(const Iteration& iteration) {
+  constexpr int64_t kShort = 8;
+  Iteration turned = iteration;
+  if (turned.ndim < 2 || inner_row(turned).dim >= kShort) return turned;
+  auto* const rows = turned.rows;
+  const auto is_shorter = [](const Iteration::Row& a, const Iteration::Row& b) {
+    return a.dim < b.dim;
+  };
+  std::swap(*std::max_element(rows, rows + turned.ndim, is_shorter), rows[turned.ndim - 1]);
+  return turned;
 }
 
 void copy_piece(const LoopArgs& args, const Piecewise&) {
@@ -282,8 +313,10 @@ void copy_piece(const LoopArgs& args, const Piecewise&) {
     });
     return;
   }
-  for_each_row(iteration, outer_rows(iteration), args.data, [&](char* const* pointers) {
-    cast(pointers[kIn], inner.strides[kIn], pointers[kOut], inner.strides[kOut], inner.dim);
+  const Iteration turned = with_long_row_inside(iteration);
+  const Iteration::Row& row = inner_row(turned);
+  for_each_row(turned, outer_rows(turned), args.data, [&](char* const* pointers) {
+    cast(pointers[kIn], row.strides[kIn], pointers[kOut], row.strides[kOut], row.dim);
   });
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "ops/op_def.h"
+#include "tensor/issue.h"
 #include "tensor/tensor.h"
 
 namespace ofl {
@@ -47,6 +48,10 @@ bool write_element(vm::VirtualMachine& machine, TensorStorage& storage, int64_t 
 /// is wrong.
 bool write_element(vm::VirtualMachine& machine, TensorStorage& storage, int64_t offset, DType dtype,
                    const Tensor& element);
+
+/// Gives `result`, which is new, the elements of x at once, where they are few and at hand, and
+/// fewer still, or in few rows, where they lie otherwise than its own will; else false.
+bool copied_here(const Issuer& issuer, const Tensor& x, const Tensor& result);
 
 /// One element of each operand of an operation.
 template <int count>

@@ -35,6 +35,21 @@ def test_transposed_copies_of_all_widths(dtype: str, device: flow.Device) -> Non
         same(x[..., ::-1].T.copy(), t[..., ::-1].T.copy())
 
 
+@pytest.mark.parametrize("dtype", ["bool", "float16", "float32", "int64", "complex128"])
+def test_small_transposed_copies(dtype: str, device: flow.Device, naive: bool) -> None:
+    """Around the sides of blocks, and with an axis that is short; into gaps, too."""
+    sides = (1, 2, 3, 4, 7, 8, 9, 12, 15, 16, 17, 23, 33, 100, 700)
+    for n, m in [(a, b) for a in sides for b in sides if a * b < 3000]:
+        x = values((n, m), dtype, n)
+        t = flow.tensor(x, device=device)
+        same(x.T.copy(), t.T.copy(), f"{n} x {m}")
+        same(x[::-1].T.copy(), t[::-1].T.copy(), f"{n} x {m}")
+        own, seen = np.zeros((m, 2 * n), dtype), flow.zeros((m, 2 * n), dtype=dtype, device=device)
+        own[:, ::2], seen[:, ::2] = x.T, t.T
+        own[:, n:], seen[:, n:] = x.T, t.T
+        same(own, seen, f"{n} x {m}")
+
+
 @pytest.mark.parametrize("dtype", ["bool", "float32", "complex128"])
 def test_copies_of_few_rows(dtype: str, device: flow.Device) -> None:
     """Their own order is NumPy's too, whether rows are dense, repeated or empty."""
