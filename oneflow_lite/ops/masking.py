@@ -61,18 +61,23 @@ def store(
     """
     if target is None:
         return selected(where, value, None)
-    required_target(op, target)
-    if target.dtype in SUPPORTED:
-        _C.require_castable(op, value.dtype, target.dtype, casting)
-        casting = "unsafe"
-    if value.shape != target.shape and not (widens and broadcasts(value.shape, target.shape)):
-        raise ValueError(f"[{op}] expected out of shape {value.shape}, got {target.shape}")
+    require_fitting(op, target, value, casting, widens=widens)
     chosen = selected(where, value, target)
     if isinstance(target, Tensor):
         _C.assign(target, chosen)
     else:
-        np.copyto(target, chosen.numpy(), casting=casting)
+        rule: Any = "unsafe" if target.dtype in SUPPORTED else casting
+        np.copyto(target, chosen.numpy(), casting=rule)
     return target
+
+
+def require_fitting(op: str, target: Any, value: Tensor, casting: Any, *, widens: bool) -> None:
+    """Raise an error where ``store`` would not put the value into the target."""
+    required_target(op, target)
+    if target.dtype in SUPPORTED:
+        _C.require_castable(op, value.dtype, target.dtype, casting)
+    if value.shape != target.shape and not (widens and broadcasts(value.shape, target.shape)):
+        raise ValueError(f"[{op}] expected out of shape {value.shape}, got {target.shape}")
 
 
 def store_back(op: str, target: Any, value: Tensor) -> Tensor:

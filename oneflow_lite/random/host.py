@@ -7,7 +7,7 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.device import Device, DeviceLike
+from oneflow_lite.device import Device, DeviceLike, resolve
 from oneflow_lite.dtypes import canonical, float32, float64
 from oneflow_lite.ops.creation.data import asarray, tensor
 from oneflow_lite.ops.indexing import take
@@ -20,6 +20,15 @@ _NOTHING: dict[str, Any] = {}
 def seen(op: str, x: Any) -> Any:
     """Return what NumPy takes; a tensor is looked at."""
     return _C.look(op, x) if isinstance(x, Tensor) else x
+
+
+def _present(device: DeviceLike) -> DeviceLike:
+    """The device that is named; an error before anything is drawn for one that is not there."""
+    if device is None:
+        return None
+    found = resolve(device)
+    _C.memory_stats(found)
+    return found
 
 
 class HostNumbers(Recorded):
@@ -53,6 +62,7 @@ class HostNumbers(Recorded):
 
     def _permutation(self, x: Any, axis: int, more: tuple[Any, ...], device: DeviceLike) -> Tensor:
         """NumPy's method takes x and ``more``."""
+        device = _present(device)
         if not isinstance(x, Tensor):
             return self._made("permutation", (x, *more), device=device)
         if x.ndim == 0:  # which stands for a number
@@ -73,6 +83,7 @@ class HostNumbers(Recorded):
         if x.ndim == 0:
             raise TypeError("[shuffle] expected at least one dimension, got a 0-d tensor")
         if x.size:
+            _C.assign(x, x)  # does nothing, or says why x cannot be written to: nothing is drawn
             _C.assign(x, take(x, self._order(x, axis), axis))
 
     def _choice(
@@ -87,6 +98,7 @@ class HostNumbers(Recorded):
 
         axis: None where it takes one dimension only.
         """
+        device = _present(device)
         source = a if isinstance(a, Tensor) or dimensions(a, "choice") == 0 else asarray(a)
         whole = isinstance(source, Tensor) and source.ndim > 0
         if axis is None and whole and source.ndim > 1:
@@ -131,6 +143,8 @@ class HostNumbers(Recorded):
         device: DeviceLike = None,
     ) -> Tensor:
         """What NumPy's method of that name draws, as a tensor."""
+        device = _present(device)
+        dtype = None if dtype is None else canonical(dtype, name)
         notes = self._notes()
         if notes is None:
             return tensor(np.asarray(self._numbers(name, args, named)), dtype, device)

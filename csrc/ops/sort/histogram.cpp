@@ -2,6 +2,7 @@
 // element is guessed, and the edges beside it decide; else it is searched for.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -28,8 +29,12 @@ class Bins {
         (static_cast<double>(edges_[count_]) - first_) / static_cast<double>(count_);
     scale_ = 1 / width;
     ascends_ = std::is_sorted(edges_.begin(), edges_.end(), [](T a, T b) { return before(a, b); });
-    is_even_ =
-        std::isfinite(scale_) && std::isfinite(width) && scale_ > 0 && count_ < (int64_t{1} << 30);
+    // Where neighbouring doubles are about a width apart, a guess is off by several bins.
+    const double largest =
+        std::max(std::abs(first_), std::abs(static_cast<double>(edges_[count_])));
+    is_even_ = std::isfinite(scale_) && std::isfinite(width) &&
+               width > 8 * std::numeric_limits<double>::epsilon() * largest &&
+               count_ < (int64_t{1} << 30);
     for (int64_t i = 0; is_even_ && i <= count_; ++i) {
       const double place = first_ + static_cast<double>(i) * width;
       is_even_ = std::abs(static_cast<double>(edges_[i]) - place) < width / 4;

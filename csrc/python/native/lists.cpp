@@ -124,9 +124,12 @@ PyObject* tensor_of_lists(PyObject* data, std::optional<DType> dtype, Device dev
   if (!state.device.is_host() || machine.is_recorded()) return nullptr;
   const DType target = dtype.value_or(*own);
   Tensor made;
-  if (!full_here(machine, device, target, shape, nullptr, &made) &&
-      !make_tensor_now(state, target, shape, issuer().site, &made)) {
-    return nullptr;
+  if (!full_here(machine, device, target, shape, nullptr, &made)) {
+    // The site takes a new object of Python, which may start the garbage collector; what it
+    // finalizes may change the lists. From here on no code of Python runs.
+    const vm::SiteId site = issuer().site;
+    if (!is_regular(data, shape, 0)) return nullptr;
+    if (!make_tensor_now(state, target, shape, site, &made)) return nullptr;
   }
   return copy_all(data, shape, *own, target, made.address()) ? wrap(std::move(made)) : nullptr;
 }

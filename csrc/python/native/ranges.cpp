@@ -30,9 +30,8 @@ bool make_here(Device device, DType dtype, int64_t count, Tensor* out) {
 /// The integers from `first` on, before `last`; null when they are too many or far.
 PyObject* integer_range(int64_t first, int64_t last, int64_t step, Device device) {
   constexpr int64_t kFar = int64_t{1} << 60, kLong = 1 << 30;
-  if (step == 0 || std::abs(first) > kFar || std::abs(last) > kFar || std::abs(step) > kFar) {
-    return nullptr;
-  }
+  const auto is_far = [](int64_t x) { return x < -kFar || x > kFar; };
+  if (step == 0 || is_far(first) || is_far(last) || is_far(step)) return nullptr;
   const int64_t span = step > 0 ? last - first : first - last;
   const int64_t stride = std::abs(step);
   const int64_t count = span > 0 ? (span - 1) / stride + 1 : 0;

@@ -33,8 +33,10 @@ bool above_one(const double* p) { return p[0] > 1; }
 bool count_and_chance(const double* p) {
   return p[0] > 0 && is_chance(p + 1) && (1 - p[1]) / p[1] * (p[0] + 10 * std::sqrt(p[0])) < 1e9;
 }
-bool one_and_shift(const double* p) { return p[0] > 0 && p[1] >= 0; }
-bool two_and_shift(const double* p) { return two_positive(p) && p[2] >= 0; }
+/// NumPy refuses -0.0, too.
+bool is_shift(double x) { return x >= 0 && !std::signbit(x); }
+bool one_and_shift(const double* p) { return p[0] > 0 && is_shift(p[1]); }
+bool two_and_shift(const double* p) { return two_positive(p) && is_shift(p[2]); }
 
 constexpr Distribution kDistributions[] = {
     {"random", "random_standard_uniform", 0, always, DType::f64, "random_standard_uniform_fill",

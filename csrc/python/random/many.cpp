@@ -160,15 +160,34 @@ PyMethodDef functions[] = {positional<own_numbers, 0>("own_numbers"),
 
 // --- draws
 
-/// draw(bits, helpers), under the lock of the bits.
+/// While it lives, the garbage collector does not start, and so no finalizer runs. The GIL is kept.
+class WithoutCollection {
+ public:
+  WithoutCollection() : was_on_(PyGC_Disable()) {}
+  ~WithoutCollection() {
+    if (was_on_) PyGC_Enable();
+  }
+  WithoutCollection(const WithoutCollection&) = delete;
+
+ private:
+  const int was_on_;
+};
+
+/// draw(bits, helpers), under the lock of the bits. The thread itself passes the lock: a finalizer
+/// that drew from these bits between bits_from() and set_bits() would draw what is drawn here.
 template <typename Draw>
 void with_bits(const Source& source, const Draw& draw) {
   const Holding holding(source.bits().lock);
-  ops::NumpyBits bits = bits_from(source.bits().owner);
+  ops::NumpyBits bits;
+  {
+    const WithoutCollection quiet;
+    bits = bits_from(source.bits().owner);
+  }
   {
     const WithoutGil without;
     draw(&bits, runtime().machine.state(Device{}).device.helpers());
   }
+  const WithoutCollection quiet;
   set_bits(source.bits().owner, bits);
 }
 

@@ -60,6 +60,7 @@ PyObject* tensor_of_numbers(const void* numbers, DType dtype, const Dims& shape,
 template <typename Draw>
 PyObject* tensor_drawn(DType dtype, const Dims& shape, Device device, const Draw& draw) {
   vm::VirtualMachine& machine = runtime().machine;
+  machine.state(device);  // an error before anything is drawn for a device that is not there
   Tensor drawn = make_tensor(machine.state(Device{}), dtype, shape, issuer().site);
   drawn.storage->materialize_waiting(machine, "room in memory");
   draw(drawn.storage->data());
@@ -72,6 +73,7 @@ PyObject* drawn_from(PyObject* generator, DType dtype, const Dims& shape, Device
                      const Draw& draw) {
   const Source source(generator);
   const Bits& bits = source.bits();
+  runtime().machine.state(device);
   if (element_count(shape) <= kMostDrawn) {
     Drawn numbers;
     {

@@ -99,9 +99,12 @@ bool matrix_here(const Issuer& issuer, Device device, DType dtype, const Dims& s
 }
 
 bool diagonal_here(const Issuer& issuer, const Tensor& x, int64_t k, Tensor* out) {
+  if (x.ndim() != 1 || k < -kManyBytes || k > kManyBytes ||
+      !at_hand(issuer.machine, x, kManyBytes)) {
+    return false;
+  }
   const int64_t n = x.size(), side = n + std::abs(k);
-  if (x.ndim() != 1 || std::abs(k) > kManyBytes || !at_hand(issuer.machine, x, kManyBytes) ||
-      !make_here(issuer, x.device(), x.dtype, {side, side}, out)) {
+  if (!make_here(issuer, x.device(), x.dtype, {side, side}, out)) {
     return false;
   }
   clear(*out);

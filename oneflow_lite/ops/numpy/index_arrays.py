@@ -10,7 +10,7 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike
-from oneflow_lite.dtypes import bool as bool_dtype, canonical, int64, isdtype
+from oneflow_lite.dtypes import bool as bool_dtype, canonical, int8, int64, isdtype
 from oneflow_lite.ops.creation.data import asarray, empty, full, tensor
 from oneflow_lite.ops.creation.ranges import arange
 from oneflow_lite.ops.elementwise import clip
@@ -132,6 +132,7 @@ def unravel_index(
         return tuple(asarray(one) for one in found)
     if not isdtype(places.dtype, ("bool", "integral")):
         raise TypeError(f"[unravel_index] expected integers, got {places.dtype}")
+    _require_countable("unravel_index", sizes)
     rest = _C.astype(places, int64, False)
     rest = rest + _zero_if_within(rest, math.prod(sizes), "unravel_index")
     result: list[Tensor] = []
@@ -179,6 +180,7 @@ def ravel_multi_index(
             f"[ravel_multi_index] expected no indices, as shape {tuple(sizes)} is empty, "
             f"got shapes {[index.shape for index in given]}"
         )
+    _require_countable("ravel_multi_index", sizes)
     modes: list[Any] = list(mode) if isinstance(mode, (tuple, list)) else [mode] * len(sizes)
     numbers = range(len(sizes)) if order == "C" else reversed(range(len(sizes)))
     indices, checked = [], 0
@@ -203,6 +205,12 @@ def ravel_multi_index(
     return total
 
 
+def _require_countable(op: str, sizes: Sequence[int]) -> None:
+    """An int64 holds the place of each element."""
+    if math.prod(sizes) > np.iinfo(int64).max:
+        raise ValueError(f"[{op}] shape {tuple(sizes)} has more elements than int64 counts")
+
+
 def _zero_if_within(index: Tensor, size: int, op: str) -> Any:
     """0; a ValueError, once it runs, where an index is negative or not below the size."""
     if not index.size:
@@ -210,11 +218,11 @@ def _zero_if_within(index: Tensor, size: int, op: str) -> Any:
     if not size:
         raise ValueError(f"[{op}] expected no index, as the size is 0, got {index.size}")
     worst = _C.reshape(_C.where(reduction.min(index) < 0, size, reduction.max(index)), (1,), None)
-    zeros = _C.broadcast_to(full((), 0, int64, device=index.device), (size,))
+    zeros = _C.broadcast_to(full((), 0, int8, device=index.device), (size,))
     (zero,) = _C.call_kernel(
-        *(op, "take_along_axis", [zeros, worst], [((1,), int64)], (0, True)), elements=1
+        *(op, "take_along_axis", [zeros, worst], [((1,), int8)], (0, True)), elements=1
     )
-    return _C.reshape(zero, (), None)
+    return _C.astype(_C.reshape(zero, (), None), int64, False)
 
 
 @_C.native(_C.paths.tril_indices)

@@ -12,7 +12,7 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import canonical, resolve_loop
 from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.elementwise import floor_divide, remainder
-from oneflow_lite.ops.masking import store
+from oneflow_lite.ops.masking import require_fitting, store
 from oneflow_lite.ops.operands import order_of
 from oneflow_lite.ops.table import PARTS, exported
 
@@ -188,6 +188,9 @@ def _targets(op: str, first: Any, second: Any, out: Any) -> tuple[Any, Any]:
 def _pair(op: str, chosen: _Chosen, results: _Pair) -> _Pair:
     """The results, where ``out`` says and ``where`` is true."""
     order_of(op, chosen.order, "KCA")
+    for target, result in zip(chosen.out, results, strict=True):
+        if target is not None:  # before the other one is written to
+            require_fitting(op, target, result, chosen.casting, widens=True)
     first, second = (
         store(op, target, result, chosen.casting, chosen.where, widens=True)
         for target, result in zip(chosen.out, results, strict=True)

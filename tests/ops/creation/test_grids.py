@@ -68,6 +68,7 @@ def test_numbers_of_places(order: str, device: flow.Device) -> None:
     seen = flow.unravel_index(t, shape, order)
     same(places, flow.ravel_multi_index(seen, shape, order=order), device)
     same(np.unravel_index(7, 9), flow.unravel_index(flow.tensor(7), 9))
+    same(np.unravel_index(places, (2**61,)), flow.unravel_index(t, (2**61,)))
     beyond = tuple(one * 2 - 3 for one in expected)
     for mode in ("wrap", "clip", ("wrap", "clip", "wrap")):
         given = [flow.tensor(one, device=device) for one in beyond]
@@ -79,6 +80,9 @@ def test_numbers_of_places(order: str, device: flow.Device) -> None:
     with pytest.raises(ValueError, match=r"\[ravel_multi_index\] index"):
         flow.ravel_multi_index([t, t, t], shape, order=order).numpy()
     for call, error in (
+        (lambda: flow.unravel_index(t, (2**40, 2**40)), ValueError),
+        (lambda: flow.ravel_multi_index([t, t], (2**40, 2**40)), ValueError),
+        (lambda: flow.ravel_multi_index([t, t], (2**32, 2**32), "wrap"), ValueError),
         (lambda: flow.unravel_index([60], shape), ValueError),
         (lambda: flow.unravel_index(t, shape, "A"), ValueError),
         (lambda: flow.unravel_index(t + 0.5, shape), TypeError),

@@ -241,3 +241,41 @@ def test_text_without_numbers() -> None:
         flow.array(["one"], dtype=float)
     with pytest.raises(OverflowError, match="300"):
         flow.array(["300"], dtype="uint8")
+
+
+LIST_THAT_FINALIZERS_CHANGE = """
+import gc
+
+import oneflow_lite as flow
+
+rows = {rows}
+
+
+class Changes:
+    def __del__(self):
+        rows.clear()
+        gc.collect()
+
+
+def made():
+    return flow.tensor(rows)
+
+
+made()
+gc.disable()
+cycle = Changes()
+cycle.me = cycle
+del cycle
+junk = [[] for _ in range(50)]
+gc.set_threshold(1)
+gc.enable()
+t = made()
+assert t.shape[0] in (0, 1000), t.shape
+"""
+
+
+@pytest.mark.parametrize("rows", ["[1.0] * 1000", "[[1.0, 2.0] for _ in range(1000)]"])
+def test_a_finalizer_may_change_the_list(rows: str, run_program: Any) -> None:
+    """The garbage collector runs it in the middle of the call."""
+    done = run_program(LIST_THAT_FINALIZERS_CHANGE.format(rows=rows))
+    assert done.returncode == 0, done.stderr

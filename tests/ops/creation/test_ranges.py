@@ -240,3 +240,9 @@ def test_ranges_of_many_ranks_have_one_result() -> None:
     with pytest.raises(TypeError, match=r"\[linspace\] placement"):
         flow.linspace(0, 1, 3, retstep=True, placement=ranks)  # type: ignore[call-overload]
     assert flow.linspace([0, 1], 2, 3, axis=1, placement=ranks).shape == (2, 3)
+
+
+def test_the_least_integer() -> None:
+    with pytest.raises(ValueError, match="size"):
+        flow.arange(-(2**63), 2**60)
+    assert flow.arange(-(2**63), 3 - 2**63).tolist() == [-(2**63), 1 - 2**63, 2 - 2**63]

@@ -131,6 +131,18 @@ def test_out(device: flow.Device) -> None:
         flow.modf(t, out=(exponents, None))
 
 
+@pytest.mark.parametrize("name", ["divmod", "modf", "frexp"])
+def test_both_outputs_or_none_are_written(name: str, device: flow.Device) -> None:
+    operands = [flow.tensor([2.5, -7.25], device=device)]
+    operands += [2.0] * (name == "divmod")
+    narrow = "bool" if name == "frexp" else "int64"
+    for wrong in (flow.zeros(3, device=device), flow.zeros(2, dtype=narrow, device=device)):
+        first = flow.full(2, 9.0, device=device)
+        with pytest.raises((TypeError, ValueError)):
+            getattr(flow, name)(*operands, out=(first, wrong))
+        assert first.tolist() == [9.0, 9.0]
+
+
 @pytest.mark.parametrize(
     ("name", "operands"),
     [

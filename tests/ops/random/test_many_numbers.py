@@ -1,5 +1,6 @@
 """Many random numbers, which threads of ours draw: NumPy's bits, and its state afterwards."""
 
+import gc
 import threading
 from typing import Any
 
@@ -189,3 +190,32 @@ def test_there_is_no_room() -> None:
     with flow.flags(memory_limit="1MB"), pytest.raises(MemoryError):
         ours.random(1_000_000)
     check(ours, numpys, ("random", (), {}), 20_000)
+
+
+def test_a_finalizer_draws_numbers_of_its_own() -> None:
+    """The garbage collector may run it in the middle of a draw, with the generator's lock."""
+    rng, inner = flow.random.default_rng(0), []
+
+    class Draws:
+        def __del__(self) -> None:
+            inner.append(float(rng.random()))
+
+    thresholds = gc.get_threshold()
+    try:
+        for k in range(200):
+            cycle = Draws()
+            cycle.me = cycle  # type: ignore[attr-defined]
+            gc.disable()
+            del cycle
+            gc.set_threshold(1 + k % 40)
+            gc.enable()
+            drawn = rng.random(20_000)
+            gc.disable()
+            gc.collect()
+            after = rng.random(20_000)
+            assert inner[-1] not in drawn.numpy()
+            assert inner[-1] not in after.numpy()
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.enable()
+    assert len(inner) == 200

@@ -274,6 +274,22 @@ def test_histogram_of_wide_integers(device: flow.Device) -> None:
         same(np.histogram(x, bounds)[0], flow.histogram(t, flow.tensor(bounds, device=device))[0])
 
 
+def test_edges_about_as_near_as_neighbouring_floats(device: flow.Device) -> None:
+    """Times in nanoseconds, for one: their places between the edges are off by several bins."""
+    start = 1_700_000_000_000_000_000
+    for edges, x in (
+        (start + np.arange(257) * 100, start + np.arange(25600)),
+        (np.uint64(2**63) + np.arange(65, dtype="uint64") * np.uint64(700), None),
+        (1e16 + np.arange(41) * 0.25, np.array([1e16 + 2])),
+        (-1e16 + np.arange(41) * 0.25, None),
+    ):
+        given = np.linspace(edges[0], edges[-1], 3000).astype(edges.dtype) if x is None else x
+        same(
+            np.histogram(given, edges)[0],
+            flow.histogram(flow.tensor(given, device=device), flow.tensor(edges, device=device))[0],
+        )
+
+
 def test_places_of_masks(device: flow.Device) -> None:
     """Masks of all lengths around eight, with none, some and all true, and by steps."""
     rng = np.random.default_rng(3)
