@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ops/random/draw_attr.h"
+#include "tensor/index/index.h"
 
 namespace ofl {
 
@@ -46,6 +47,18 @@ struct Call {
   }
   void require_index(const Tensor& x) const {
     require(is_integer(x.dtype), "an index of integers");
+  }
+  /// Indices from input `first` on, along the leading dimensions of x. Attribute 0 is a mode, those
+  /// from `axes` on are the numbers of these dimensions, and `rest` others follow.
+  void require_indices(int first, int count, const Tensor& x, int axes, int rest) const {
+    require(count > 0 && plan.attr.size() == axes + count + rest && attr(0) >= 0 && attr(0) < kWays,
+            "a mode, and an axis for each index");
+    for (int k = first; k < first + count; ++k) {
+      require_index(in(k));
+      require_like(in(first), in(k));
+    }
+    require(count <= x.ndim(), "an axis for each index");
+    require_elements(plan.name, in(first).shape, x.shape, &plan.attr[axes], count);
   }
   void require_like(const Tensor& x, const Tensor& y) const {
     require(x.shape == y.shape, "operands of one shape");
@@ -315,28 +328,16 @@ void check_interpolate(const Call& call) {
 
 void check_gather(const Call& call) {
   const int count = call.inputs() - 1;
-  call.require(call.plan.attr.size() == 1 + count && call.attr(0) >= 0 && call.attr(0) < kWays,
-               "a mode, and an axis for each index");
   call.require_one_dtype(call.in(0), call.out());
-  for (int k = 1; k <= count; ++k) {
-    call.require_index(call.in(k));
-    call.require_like(call.in(1), call.in(k));
-  }
+  call.require_indices(1, count, call.in(0), 1, 0);
   call.require(is_joined(call.out().shape, call.in(1).shape, call.in(0).shape, count),
                "a result of the shape of the indices and of what they choose");
 }
 
 void check_scatter(const Call& call) {
   const auto count = static_cast<int>(std::clamp<int64_t>(call.attr(1), 0, kMaxDims + 1));
-  call.require(count > 0 && call.plan.attr.size() == 2 + count + kScalarWords &&
-                   call.attr(0) >= 0 && call.attr(0) < kWays,
-               "a mode, and an axis for each index");
   call.require(call.inputs() == count || call.inputs() == count + 1, "indices, and maybe a value");
-  for (int k = 0; k < count; ++k) {
-    call.require_index(call.in(k));
-    call.require_like(call.in(0), call.in(k));
-  }
-  call.require(count <= call.out().ndim(), "an axis for each index");
+  call.require_indices(0, count, call.out(), 2, kScalarWords);
   if (call.inputs() == count) return;
   call.require_one_dtype(call.in(count), call.out());
   call.require(is_joined(call.in(count).shape, call.in(0).shape, call.out().shape, count),

@@ -37,13 +37,10 @@ SmallVector<const Tensor*, 4> selectors(const Selection& selection, const char* 
   return arrays;
 }
 
-/// Error(index) for places along an axis that has none: told from the shapes, whatever the indices.
 void require_elements(const char* name, const Selection& selection) {
-  if (selection.mask || element_count(selection.picked) == 0) return;
-  for (size_t k = 0; k < selection.arrays.size(); ++k) {
-    if (selection.x.shape[static_cast<int>(k)] > 0) continue;
-    fail(ErrorKind::index, "[", name, "] axis ", selection.axes[k], " has no elements to index");
-  }
+  if (selection.mask) return;
+  require_elements(name, selection.picked, selection.x.shape, selection.axes.data(),
+                   selection.indexed());
 }
 
 /// Elements that a read or write goes over.
@@ -91,6 +88,15 @@ void write_selected(const Issuer& issuer, const char* name, const Selection& sel
 }
 
 }  // namespace
+
+void require_elements(const char* name, const Dims& picked, const Dims& x, const int64_t* axes,
+                      int count) {
+  if (element_count(picked) == 0) return;
+  for (int k = 0; k < count; ++k) {
+    if (x[k] > 0) continue;
+    fail(ErrorKind::index, "[", name, "] axis ", axes[k], " has no elements to index");
+  }
+}
 
 Tensor without_leading(const Tensor& value, int ndim) {
   Tensor trimmed = value;

@@ -46,6 +46,11 @@ bool scatter_here(const Issuer& issuer, const Tensor& x, const Tensor& selector,
 bool scatter_here(const Issuer& issuer, const Tensor& x, const Tensor& selector,
                   const Scalar& value);
 
+/// Error(index) where there are indices (of shape `picked`) and one of the `count` leading dimensions
+/// of x that they go along has no elements, whatever the indices are. `axes`: the numbers of these.
+void require_elements(const char* name, const Dims& picked, const Dims& x, const int64_t* axes,
+                      int count);
+
 /// A new tensor; `picked` is known. An index out of range is an error of the result. As in NumPy,
 /// take() makes a row-major one. gather(), for x[...], has the picked dimensions outside the others
 /// in memory.

@@ -237,3 +237,33 @@ def test_views_that_are_only_fetched(name: str) -> None:
     with pytest.raises(TraceError, match=r"\[view\] \(.*\) cannot be made"):  # noqa: SIM117
         with flow.graph.building(Program("main")):
             flow.graph.named("y", view(flow.graph.data("x", (None, 3))))
+
+
+FED_NOTHING = """
+import oneflow_lite as flow
+
+def put(x, k):
+    y = x * 1
+    y[k] = 7.0
+    return y
+
+for mode in ("raise", "wrap", "clip", "put"):
+    main = flow.graph.Program("main")
+    with flow.graph.building(main):
+        x, k = flow.graph.data("x", (None, 3)), flow.graph.data("k", ("m",), "int64")
+        y = put(x, k) if mode == "put" else flow.take(x, k, axis=0, mode=mode)
+    run = flow.graph.Executor().run
+    try:
+        run(main, {"x": flow.ones((0, 3)), "k": [1, 2]}, [y])[0].numpy()
+    except flow.graph.TraceError as error:
+        print("axis 0 has no elements to index" in str(error))
+    no_places = flow.zeros(0, dtype="int64")
+    print(run(main, {"x": flow.ones((0, 3)), "k": no_places}, [y])[0].shape)
+    print(run(main, {"x": flow.ones((2, 3)), "k": [1, 1]}, [y])[0].shape)
+"""
+
+
+def test_indices_along_an_axis_that_is_fed_no_elements(run_program: Callable[..., Any]) -> None:
+    done = run_program(FED_NOTHING)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split("\n") == ["True", "(0, 3)", "(2, 3)"] * 4 + [""]
