@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "base/vectors.h"
-#include "ops/array_args.h"
+#include "ops/index/places.h"
 
 namespace ofl::ops {
 
@@ -37,27 +37,28 @@ OFL_AVX512 OFL_FLAT void add_512(T* to, const char* from, int64_t step, int64_t 
 }
 
 template <typename T>
-void add_rows(const ArrayView& places, const ArrayView& rows, const ArrayView& out) {
+void add_rows(const ArrayArgs& args) {
+  const ArrayView &rows = args.input(1), &out = args.output(0);
   static const auto add =
       choose_by_isa<AddFn<T>>("scatter_add", add_128<T>, add_256<T>, add_512<T>);
   const int64_t lead = out.shape[0], width = out.shape[1];
   for (int64_t place = 0; place < lead; ++place) {
     std::memset(out.data + place * out.strides[0], 0, static_cast<size_t>(width) * sizeof(T));
   }
-  for (int64_t i = 0; i < places.shape[0]; ++i) {
-    int64_t place;
-    std::memcpy(&place, places.data + i * places.strides[0], sizeof(place));
-    add(reinterpret_cast<T*>(out.data + place * out.strides[0]), rows.data + i * rows.strides[0],
-        rows.strides[1], width);
-  }
+  const IndexedAxis axis{lead, out.strides[0], 0, OutOfRange::raise, args.name};
+  for_each_place({axis}, &args.input(0), rows.strides, nullptr, [&](const Places& places) {
+    for (int64_t i = 0; i < places.n; ++i) {
+      add(reinterpret_cast<T*>(out.data + places.offsets[i]),
+          rows.data + places.lined + i * places.step, rows.strides[1], width);
+    }
+  });
 }
 
 }  // namespace
 
 void scatter_add_kernel(const ArrayArgs& args) {
-  const ArrayView& out = args.output(0);
-  if (out.dtype == DType::f32) return add_rows<float>(args.input(0), args.input(1), out);
-  add_rows<double>(args.input(0), args.input(1), out);
+  if (args.output(0).dtype == DType::f32) return add_rows<float>(args);
+  add_rows<double>(args);
 }
 
 }  // namespace ofl::ops
