@@ -136,10 +136,17 @@ bool reshape_strides(const Dims& shape, const Dims& strides, const Dims& new_sha
 Extent extent_of(const Dims& shape, const Dims& strides, int64_t itemsize) {
   if (element_count(shape) == 0) return {0, 0};
   Extent extent{0, itemsize};
-  for (int i = 0; i < shape.size(); ++i) {
-    (strides[i] < 0 ? extent.low : extent.high) += (shape[i] - 1) * strides[i];
+  bool fits = true;
+  for (int i = 0; i < shape.size() && fits; ++i) {
+    int64_t& bound = strides[i] < 0 ? extent.low : extent.high;
+    int64_t way;
+    fits = !__builtin_mul_overflow(shape[i] - 1, strides[i], &way) &&
+           !__builtin_add_overflow(bound, way, &bound);
   }
-  return extent;
+  int64_t bytes;
+  if (fits && !__builtin_sub_overflow(extent.high, extent.low, &bytes)) return extent;
+  fail(ErrorKind::value, "shape ", shape_str(shape), " and strides ", shape_str(strides),
+       " reach further than 64 bits count");
 }
 
 bool may_self_overlap(const Dims& shape, const Dims& strides, int64_t itemsize) {

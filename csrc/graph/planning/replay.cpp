@@ -161,13 +161,13 @@ struct Replay {
   }
 
   void check_inside(const Tensor& x) const {
-    for (const int64_t n : x.shape) {
-      if (n < 0) fail(ErrorKind::value, "[", call.name, "] got the extent ", n);
-    }
-    const Extent extent = extent_of(x.shape, x.strides, static_cast<int64_t>(size_of(x.dtype)));
+    const auto itemsize = static_cast<int64_t>(size_of(x.dtype));
+    if (count_elements(x.shape, itemsize, call.name) == 0) return;
+    const Extent extent = extent_of(x.shape, x.strides, itemsize);
     const auto bytes = static_cast<int64_t>(x.storage->bytes());
-    const bool is_inside = x.offset + extent.low >= 0 && x.offset + extent.high <= bytes;
-    if (x.size() > 0 && !is_inside) {
+    // The sums fit: an extent that is no longer than the memory, at an offset inside of it.
+    const bool is_inside = x.offset >= -extent.low && x.offset <= bytes - extent.high;
+    if (!is_inside) {
       fail(ErrorKind::value, "[", call.name, "] reaches beyond the operand's memory of ", bytes,
            " bytes");
     }
@@ -181,7 +181,10 @@ struct Replay {
       fail(ErrorKind::value, "[", call.name, "] the attributes are not those of a view");
     }
     x.dtype = static_cast<DType>(call.attr[0]);
-    x.offset += call.attr[1];
+    if (__builtin_add_overflow(x.offset, call.attr[1], &x.offset)) {
+      fail(ErrorKind::value, "[", call.name, "] the offset of ", call.attr[1],
+           " bytes reaches further than 64 bits count");
+    }
     x.shape.resize(ndim);
     x.strides.resize(ndim);
     for (int d = 0; d < ndim; ++d) {

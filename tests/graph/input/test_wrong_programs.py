@@ -206,3 +206,86 @@ def test_what_is_expected_of_an_array_kernel(made: str, call: str, wanted: str) 
     program = _program("%0: f64[2,2] cpu = parameter x", f"%1: {made} cpu = {call}")
     with pytest.raises(ValueError, match=f" expected {wanted}"):
         flow.graph.compile(program)
+
+
+FAR = 2**63 - 1
+REACHING: dict[str, tuple[str, str]] = {
+    "strides": (f"f64[2]{{{FAR}}}", "slice"),
+    "negative strides": (f"f64[2]{{-{FAR}}}", "slice"),
+    "a sum that begins anew": ("f64[9,2]{2305843009213693944,8}", "slice"),
+    "both ends": (f"f64[2,2]{{-{FAR // 2},{FAR // 2 + 1}}}", "slice"),
+    "an offset": ("f64[2]", f"slice[offset={FAR - 7}]"),
+    "a negative offset": ("f64[2]", f"slice[offset=-{FAR}]"),
+}
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("name", REACHING)
+def test_views_beyond_what_64_bits_count(check: Callable[[Program], Any], name: str) -> None:
+    made, call = REACHING[name]
+    program = _program("%0: f64[2] cpu = parameter x", f"%1: {made} cpu = view.{call}(%0)")
+    with pytest.raises(ValueError, match=r"^\[slice\] cannot be made again: .* (reach|memory of) "):
+        check(program)
+
+
+def test_a_view_of_no_elements_may_have_any_strides() -> None:
+    program = _program("%0: f64[2] cpu = parameter x", f"%1: f64[0]{{{FAR}}} cpu = view.slice(%0)")
+    assert flow.graph.compile(program)(flow.ones(2))[0].tolist() == []
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_a_parameter_beyond_what_64_bits_count(check: Callable[[Program], Any]) -> None:
+    program = _program(f"%0: f64[2]{{{FAR}}} cpu = parameter x", "%1: f64[2] cpu = exp(%0)")
+    with pytest.raises(ValueError, match="reach further than 64 bits count"):
+        check(program)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_indices_along_an_axis_without_elements(check: Callable[[Program], Any], mode: int) -> None:
+    given = ["%0: f64[0,3] cpu = parameter x", "%1: i64[N] cpu = parameter k"]
+    take = f"%2: f64[N,3] cpu = array.take[kernel='gather', attr=({mode}, 0)](%0, %1)"
+    put = f"array.setitem[kernel='scatter', attr=({mode}, 1, 0, 0, 0)](%1) into %2"
+    write = ["%2: f64[0,3] cpu = multiply(%0, 1)", f"%3: f64[0,3] cpu = {put}"]
+    for last in ([take], write):
+        lines = [line.replace("N", "2") for line in (*given, *last)]
+        program = _program(*lines, result=len(last) + 1)
+        with pytest.raises(ValueError, match="axis 0 has no elements to index"):
+            check(program)
+        lines = [line.replace("N", "0") for line in (*given, *last)]
+        check(_program(*lines, result=len(last) + 1))
+
+
+SCATTERED = """
+import oneflow_lite as flow
+text = '''program f
+%0: DTYPE[2,3] cpu = parameter rows
+%1: i64[2] cpu = parameter places
+%2: DTYPE[4,3] cpu = array.scatter_add(%1, %0)
+return %2
+'''
+for dtype, code in (("float32", "f32"), ("float64", "f64")):
+    run = flow.graph.compile(flow.graph.Program.parse(text.replace("DTYPE", code)))
+    rows = flow.ones((2, 3), dtype=dtype)
+    print(run(rows, flow.tensor([3, -4]))[0].tolist())
+    for wrong in (4, -5, 2**62, -(2**63)):
+        try:
+            run(rows, flow.tensor([1, wrong]))[0].numpy()
+        except IndexError as error:
+            print(error)
+        try:
+            flow.synchronize()
+        except IndexError:
+            pass
+"""
+
+
+def test_rows_added_at_places_that_there_are_not(run_program: Callable[..., Any]) -> None:
+    done = run_program(SCATTERED)
+    assert (done.returncode, done.stderr) == (0, "")
+    summed = str([[1.0] * 3, [0.0] * 3, [0.0] * 3, [1.0] * 3])
+    refused = [
+        f"[scatter_add] index {wrong} is out of bounds for axis 0 with size 4"
+        for wrong in (4, -5, 2**62, -(2**63))
+    ]
+    assert done.stdout.splitlines() == [summed, *refused] * 2
