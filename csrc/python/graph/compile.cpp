@@ -10,6 +10,7 @@
 #include "python/graph/executable.h"
 #include "python/graph/op_call.h"
 #include "python/issue_site.h"
+#include "python/machine/host_object.h"
 #include "python/runtime.h"
 #include "python/tensor/object.h"
 
@@ -63,6 +64,9 @@ std::unique_ptr<Numbers> numbers_of(const py::list& rows) {
 graph::Operation operation_of(const py::handle& row, Numbers* numbers) {
   const auto parts = row.cast<py::tuple>();
   graph::Operation operation{parts[0].cast<const OpCall&>(), {}, {}, {}, 0, {}};
+  if (operation.call.object) {  // one that the program's call does not hold: see visit_object()
+    operation.call.object = host_object(python_object(operation.call.object.get()));
+  }
   if (!parts[6].is_none()) operation.lane = parts[6].cast<int>();
   operation.place = parts[7].cast<int64_t>();
   operation.site = site_of(parts[4]);

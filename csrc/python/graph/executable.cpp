@@ -7,6 +7,7 @@
 #include "python/bind.h"
 #include "python/convert.h"
 #include "python/graph/report.h"
+#include "python/machine/host_object.h"
 #include "python/runtime.h"
 #include "python/slots.h"
 #include "python/tensor/object.h"
@@ -23,7 +24,8 @@ struct ExecutableObject {
   graph::Executable* executable;
   Numbers* numbers;  // null: it takes none
   PyObject* draw;    // null, or what each run calls first
-  int hidden;        // parameters that it gives
+  bool has_host_functions;
+  int hidden;  // parameters that it gives
 };
 
 graph::Executable& executable_of(PyObject* self) {
@@ -81,6 +83,10 @@ std::vector<Tensor> run(const ExecutableObject& self, PyObject* const* given, in
   graph::Executable::Inputs inputs = executable.inputs(arguments.data(), tensors, shown);
   std::vector<int64_t> words;
   Reference drawn;
+  if (self.hidden && !self.draw) {
+    fail(ErrorKind::runtime, "[", kOp, "] ", executable.name(),
+         " has no sources of random numbers");
+  }
   if (self.draw) {
     drawn = draw(self.draw, &words, self.hidden);
     numbers.words = words.data();
@@ -151,13 +157,32 @@ PyObject* slot_values(PyObject* self, PyObject* const* given, Py_ssize_t count) 
   });
 }
 
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  const auto& object = *reinterpret_cast<ExecutableObject*>(self);
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(object.dict);
+  Py_VISIT(object.draw);
+  if (!object.has_host_functions) return 0;
+  for (const graph::Step& step : object.executable->lowered().steps) {
+    if (const int stopped = visit_object(step.function, visit, arg)) return stopped;
+  }
+  return 0;
+}
+
+int clear(PyObject* self) {
+  auto& object = *reinterpret_cast<ExecutableObject*>(self);
+  Py_CLEAR(object.dict);
+  Py_CLEAR(object.draw);
+  return 0;
+}
+
 void dealloc(PyObject* self) {
+  PyObject_GC_UnTrack(self);
   auto* const object = reinterpret_cast<ExecutableObject*>(self);
   PyTypeObject* const type = Py_TYPE(self);
   delete object->executable;
   delete object->numbers;
-  Py_CLEAR(object->draw);
-  Py_CLEAR(object->dict);
+  clear(self);
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -201,14 +226,17 @@ PyGetSetDef getset[] = {{"__dict__", PyObject_GenericGetDict, nullptr, nullptr, 
 PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(kDoc)},
                        {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                        {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+                       {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                       {Py_tp_clear, reinterpret_cast<void*>(clear)},
                        {Py_tp_methods, methods},
                        {Py_tp_members, members},
                        {Py_tp_getset, getset},
                        {0, nullptr}};
 
-PyType_Spec spec = {
-    "oneflow_lite.graph.Executable", sizeof(ExecutableObject), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+PyType_Spec spec = {"oneflow_lite.graph.Executable", sizeof(ExecutableObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_HAVE_GC |
+                        Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                    slots};
 
 PyTypeObject* executable_type = nullptr;
 
@@ -236,14 +264,16 @@ void add(PyObject* module, const char* name, PyObject* type) {
 
 PyObject* new_executable(std::unique_ptr<graph::Executable> executable,
                          std::unique_ptr<Numbers> numbers, PyObject* draw, int hidden) {
-  auto* const object = PyObject_New(ExecutableObject, executable_type);
+  auto* const object = PyObject_GC_New(ExecutableObject, executable_type);
   if (!object) throw PythonErrorSet{};
   object->vectorcall = call;
   object->dict = nullptr;
+  object->has_host_functions = executable->lowered().has_host_functions();
   object->executable = executable.release();
   object->numbers = numbers.release();
   object->hidden = hidden;
   object->draw = draw == Py_None ? nullptr : Py_NewRef(draw);
+  PyObject_GC_Track(object);
   return reinterpret_cast<PyObject*>(object);
 }
 

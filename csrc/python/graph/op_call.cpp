@@ -142,6 +142,29 @@ py::list replay_call(const OpCall& call, const py::sequence& operands,
   return list;
 }
 
+int traverse_call(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!py::detail::is_holder_constructed(self)) return 0;
+  return visit_object(py::cast<const OpCall&>(py::handle(self)).object, visit, arg);
+}
+
+int clear_call(PyObject* self) {
+  if (py::detail::is_holder_constructed(self)) {
+    py::cast<OpCall&>(py::handle(self)).object.reset();
+  }
+  return 0;
+}
+
+/// Initialised, and a part of garbage collection: a host function may lead to its program.
+py::custom_type_setup collected() {
+  return py::custom_type_setup([](PyHeapTypeObject* heap) {
+    initialised<OpCall>().value(heap);
+    heap->ht_type.tp_flags |= Py_TPFLAGS_HAVE_GC;
+    heap->ht_type.tp_traverse = traverse_call;
+    heap->ht_type.tp_clear = clear_call;
+  });
+}
+
 }  // namespace
 
 py::object dtype_object(DType dtype) {
@@ -171,7 +194,7 @@ DType scalar_dtype(const OpCall& call, int k) {
 
 void bind_op_call(py::module_& m) {
   py::class_<OpCall>(m, "OpCall", "A call of an operation, without its operands; immutable.",
-                     initialised<OpCall>())
+                     collected())
       .def(py::init(&make), py::arg("kind"), py::arg("name"), py::kw_only(),
            py::arg("op") = py::none(), py::arg("codes") = std::vector<int>(),
            py::arg("kernel") = std::string(), py::arg("loop") = py::none(),

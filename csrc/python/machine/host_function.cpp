@@ -35,6 +35,7 @@ class PythonObject final : public HostObject {
     python::issue(issuer, name, object_, reads, writes, turn);
   }
   PyObject* get() const { return static_cast<PyObject*>(object_.get()); }
+  bool is_in_flight() const { return object_.use_count() > 1; }
 
  private:
   std::shared_ptr<void> object_;
@@ -98,6 +99,13 @@ std::shared_ptr<const HostObject> host_object(PyObject* object) {
 
 PyObject* python_object(const HostObject* object) {
   return object ? static_cast<const PythonObject*>(object)->get() : Py_None;
+}
+
+int visit_object(const std::shared_ptr<const HostObject>& object, visitproc visit, void* arg) {
+  if (object.use_count() != 1) return 0;
+  const auto& held = static_cast<const PythonObject&>(*object);
+  if (!held.is_in_flight()) Py_VISIT(held.get());
+  return 0;
 }
 
 void init_host_function(PyObject* module) {
