@@ -13,7 +13,7 @@ from oneflow_lite.graph.arguments.containers import Containers
 from oneflow_lite.graph.gradients.layouts import is_dense
 from oneflow_lite.graph.gradients.record import is_real
 from oneflow_lite.graph.ir import Type
-from oneflow_lite.graph.trees import Leaf, mapped
+from oneflow_lite.graph.trees import Leaf, mapped, visit
 from oneflow_lite.ops.creation.data import asarray, full, zeros
 
 
@@ -50,6 +50,7 @@ class Wanted:
         self._recorder = recorder
         self.tensors: list[Tensor] = []
         self.values: list[int] = []
+        self._given: list[Tensor] = []
         self._paths: list[str] = []
         self._rows: list[tuple[Any, ...]] = []  # of values, as far as they were known once
         self._containers = Containers()
@@ -72,6 +73,7 @@ class Wanted:
         alias = self._recorder.alias_of(x)
         self.tensors.append(alias)
         self.values.append(self._recorder.value_of(alias))
+        self._given.append(x)
         self._paths.append(path)
 
     def _tensor(self, given: Any, path: str) -> Tensor:
@@ -102,6 +104,25 @@ class Wanted:
                     f"[{self._op}] the function writes to {path}, which it is differentiated by: "
                     "write to a copy of it"
                 )
+
+    def returned(self, tree: Any) -> Any:
+        """Return what the function returns, with what it is given in the place of aliases.
+
+        Also of views of them: writes to what is returned are writes to the caller's tensors.
+        """
+        found: dict[int, Tensor] = {}
+
+        def note(x: Any, _: str) -> None:
+            known = self._recorder.find(x) if isinstance(x, Tensor) else None
+            if known is None or known[0] not in self.values:
+                return
+            given = self._given[self.values.index(known[0])]
+            if known[1]:
+                (given,) = _C.OpCall("view", "view", attr=known[1]).replay([given])
+            found.setdefault(id(x), given)
+
+        visit(tree, note)
+        return mapped(tree, lambda x, _: found.get(id(x), x)) if found else tree
 
 
 def require_real(op: str, path: str, x: Tensor) -> None:

@@ -110,25 +110,25 @@ class Differentiated(Generic[P, R]):
             trees.append(tree)
         returned = self._function(*args, **kwargs)
         wanted.check_unwritten()
-        value, aux = self._value_of(returned)
+        value = self._value_of(returned)
         walked = _pulled(recorder, begin, value, wanted.values)
         gradients = own(recorder, *walked, wanted.tensors)
         found = tuple(arranged(tree, gradients) for tree in trees)
         result = found[0] if self._is_one else found
-        shown = (returned[0], aux) if self._has_aux else returned
+        shown = wanted.returned(tuple(returned) if self._has_aux else returned)
         if self._with_value:
             return shown, result
-        return (result, aux) if self._has_aux else result
+        return (result, shown[1]) if self._has_aux else result
 
-    def _value_of(self, returned: Any) -> tuple[Tensor, Any]:
-        value, aux = returned, None
+    def _value_of(self, returned: Any) -> Tensor:
+        value = returned
         if self._has_aux:
             if not isinstance(returned, tuple) or len(returned) != 2:
                 raise TypeError(
                     f"[{self._op}] has_aux: expected the function to return a pair, got "
                     f"{type(returned).__name__}"
                 )
-            value, aux = returned
+            value = returned[0]
         if isinstance(value, float):
             value = full((), value, dtype=float64)
         if not isinstance(value, Tensor):
@@ -137,7 +137,7 @@ class Differentiated(Generic[P, R]):
                 f"{type(value).__name__}"
             )
         _check_loss(self._op, "the result of the function", value)
-        return value, aux
+        return value
 
 
 def _check_loss(op: str, what: str, x: Tensor) -> None:

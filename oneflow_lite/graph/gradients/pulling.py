@@ -61,7 +61,8 @@ class _Forward:
         likes = [Type(*rows[number][1:5]) for number in wanted.values]
         needed: list[int] = []
         program = _way_back(record_of, numbers, outputs, likes, needed)
-        return value, _kept(recorder, needed, numbers), _Way(program, trees, outputs)
+        kept = _kept(recorder, needed, numbers)
+        return wanted.returned(value), kept, _Way(program, trees, outputs)
 
 
 def _called(
@@ -139,7 +140,7 @@ def _kept(recorder: Recorder, needed: list[int], results: list[int]) -> list[Ten
         return value
 
     origins = [row[0] for row in recorder.values()]
-    shown = set(map(source, results))
+    shown = set(map(source, (*results, *(last for _, last in recorder.written()))))
     found = []
     for value in needed:
         x = recorder.tensor_of(value)
@@ -208,6 +209,7 @@ def _recorded_vjp(
     outputs = [Type(*rows[number][1:5]) for number in numbers]
     likes = [Type(*rows[number][1:5]) for number in wanted.values]
     values = list(wanted.values)
+    shown = wanted.returned(value)
 
     def pull(gradient: Any) -> tuple[Any, ...]:
         seeds = _checked(gradient, value, outputs)
@@ -216,7 +218,7 @@ def _recorded_vjp(
         found = own(recorder, first, pulled(record, zip(numbers, seeds, strict=True)), likes)
         return tuple(arranged(tree, found) for tree in trees)
 
-    return value, pull
+    return shown, pull
 
 
 def _checked(gradient: Any, value: Any, results: list[Type]) -> list[Tensor]:

@@ -55,6 +55,58 @@ def test_auxiliary_results():
     assert (g.tolist(), aux) == ([2.0], 5)
 
 
+def with_parts(w):
+    return (w * w).sum(), {"all": w, "part": w[1:], "turned": w[::-1], "new": w * 2}
+
+
+WAYS = [lambda f: f, flow.jit, lambda f: flow.jit(f, check=1)]
+
+
+@pytest.mark.parametrize("run", WAYS)
+def test_auxiliary_results_that_are_the_argument(run):
+    def step(w):
+        (v, aux), g = flow.value_and_grad(with_parts, has_aux=True)(w)
+        w -= 0.25 * g
+        aux["part"] += 1
+        aux["new"] += 100
+        return v, aux["all"] + 0, aux["turned"] + 0, aux["new"]
+
+    step = run(step)
+    for _ in range(3):
+        w = flow.tensor([1.0, 2.0, 4.0])
+        found = [x.tolist() for x in step(w)]
+        assert found == [21.0, [0.5, 2.0, 3.0], [3.0, 2.0, 0.5], [102.0, 104.0, 108.0]]
+        assert w.tolist() == [0.5, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("run", WAYS)
+def test_a_value_that_is_the_argument(run):
+    def step(x):
+        value, g = flow.value_and_grad(lambda x: x)(x)
+        value += g
+        return x * 1
+
+    x = flow.tensor(3.0)
+    assert run(step)(x).item() == x.item() == 4.0
+
+
+@pytest.mark.parametrize("run", WAYS)
+def test_an_argument_that_several_gradients_return(run):
+    def inner(x):
+        g, aux = flow.grad(lambda x: ((x**3).sum(), x), has_aux=True)(x)
+        return (g * aux).sum(), aux
+
+    def step(x):
+        g, aux = flow.grad(inner, has_aux=True)(x)
+        aux[0] = 0
+        return g, x + 0
+
+    x = flow.tensor([1.0, 2.0])
+    g, seen = run(step)(x)
+    assert g.tolist() == [9.0, 36.0]  # of 3 x ** 3
+    assert seen.tolist() == x.tolist() == [0.0, 2.0]
+
+
 def test_numbers_and_arrays():
     assert flow.grad(lambda x: x**3)(2.0).item() == 12.0
     assert flow.grad(lambda x: flow.sum(x * x))(np.array([1.0, 2.0])).tolist() == [2.0, 4.0]

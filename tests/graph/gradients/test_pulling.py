@@ -114,6 +114,42 @@ def test_nobody_sees_what_is_kept(function):
     assert pull(seeds)[0].tolist() == wanted
 
 
+def test_writes_to_what_is_assigned_change_nothing():
+    state, other = flow.ones(2), flow.ones((2, 2))
+
+    def function(x):
+        nonlocal state
+        state += x
+        other[1] = x * state
+        before = state * 1
+        other[0] += state
+        return (before * x * other[0] * other[1]).sum()
+
+    x = flow.tensor([1.0, 2.0])
+    _, pull = flow.vjp(function, x)
+    wanted = pull(1.0)[0].tolist()
+    state[...] = 1000.0
+    other[...] = -1000.0
+    assert pull(1.0)[0].tolist() == wanted
+
+
+@pytest.mark.parametrize("run", [lambda f: f, flow.jit, lambda f: flow.jit(f, check=1)])
+def test_a_function_that_returns_its_argument(run):
+    def step(w, x):
+        (v, (rest, same)), pull = flow.vjp(lambda w: (w, [w[1:], {"w": w}]), w)
+        same["w"][0] = 5
+        rest += x[:1]
+        w *= 2
+        return v + 0, pull((x + 0, [x[1:], {"w": x}]))[0]
+
+    step = run(step)
+    for _ in range(3):
+        w, x = flow.tensor([1.0, 2.0]), flow.tensor([3.0, 4.0])
+        value, g = step(w, x)
+        assert w.tolist() == value.tolist() == [10.0, 10.0]
+        assert g.tolist() == [6.0, 12.0]
+
+
 def test_random_numbers_are_drawn_once():
     def dropped(x):
         return x * (flow.random.uniform(size=x.shape) > 0.5)
