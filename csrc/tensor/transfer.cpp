@@ -3,7 +3,8 @@
 //
 //   large h2d   the stream's worker takes the bytes, by pinned chunks; the issuer waits for that.
 //               What is pinned is copied as it is, and the issuer waits for the copy
-//   small h2d   the issuer copies them to pinned memory
+//   small h2d   the issuer copies them to pinned memory, and inside a function large ones, too: the
+//               worker may come to the copy only after the function
 //   d2h         device ─► pinned memory, and when that is done ─► result; by chunks where it is
 //   large
 #include <cstring>
@@ -13,6 +14,7 @@
 #include "ep/memory/staging_pool.h"
 #include "tensor/op_call.h"
 #include "tensor/submit.h"
+#include "vm/board/running_scope.h"
 
 namespace ofl {
 
@@ -144,7 +146,8 @@ std::optional<Error> wait_to_the_end(const Wait& wait) {
       wait();
       return interrupt;
     } catch (const Error& error) {
-      interrupt = error;  // it throws nothing else
+      if (error.kind() != ErrorKind::interrupted) throw;  // nothing moves any more
+      interrupt = error;
     }
   }
 }
@@ -258,7 +261,7 @@ Tensor from_host(const Issuer& issuer, const void* data, DType dtype, const Dims
     return result;
   }
   ep::StagingPool& staging = state.device.staging();
-  if (state.device.stages_pageable() &&
+  if (state.device.stages_pageable() && !vm::RunningScope::any() &&
       (bytes > kTakenHere || staging.leased() + bytes > kMostStaged)) {
     copy_from_host(issuer, data, result);
     return result;

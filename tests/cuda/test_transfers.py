@@ -23,8 +23,10 @@ def numbers(count, seed=0):
 """
 
 
-def succeeds(run_program: Run, code: str, sim: str = "devices=2", **flags: str) -> None:
-    done = run_program(HEAD + code, cuda_sim=sim, **flags)
+def succeeds(
+    run_program: Run, code: str, sim: str = "devices=2", timeout: float = 120, **flags: str
+) -> None:
+    done = run_program(HEAD + code, timeout=timeout, cuda_sim=sim, **flags)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -51,6 +53,27 @@ part[:] = 0
 assert (x.numpy() == want).all() and (x.T[1:].numpy() == want.T[1:]).all()
 """
     succeeds(run_program, code, "devices=2,jitter=100us,memory=256MB", sync=sync)
+
+
+def test_a_function_makes_a_large_tensor_that_the_device_takes_after_it(run_program: Run) -> None:
+    """It does not wait for the copy, which would be a wait for itself."""
+    code = """
+from oneflow_lite import engine
+a = numbers(4 * MB)
+was = a.copy()
+def make(_=None):
+    x = flow.tensor(a, device="cuda:0")
+    a[:] = -1
+    return x
+def behind_a_barrier():
+    flow.vm.barrier()
+    return make()
+first = flow.vm.host_func(behind_a_barrier).result()
+a[:] = was
+second = engine.push(make, device="cuda:0", stream="h2d").result()
+assert (first.numpy() == was).all() and (second.numpy() == was).all()
+"""
+    succeeds(run_program, code, timeout=60)
 
 
 @pytest.mark.parametrize("sync", ["0", "1"])
