@@ -3,6 +3,9 @@
 // with them, which issue; so the locks are taken only in the C library's hook (pthread_atfork),
 // when nothing of Python runs any more before the fork itself, and given back in the same way. What
 // lets go of Python objects in the child waits until Python has seen to itself there.
+//
+// Python forks whatever its hook raises. So an interrupted wait leaves the functions in flight to
+// the parent, the rest is waited for with the locks, and the parent is interrupted after the fork.
 #include <pthread.h>
 #include <unistd.h>
 
@@ -11,6 +14,7 @@
 #include "ops/cuda/background.h"
 #include "python/arguments.h"
 #include "python/bind.h"
+#include "python/errors.h"
 #include "python/gil.h"
 #include "python/machine/fork.h"
 #include "python/runtime.h"
@@ -27,16 +31,63 @@ thread_local bool fork_prepared = false;
 
 int forks = 0;  // counted in a child that has one thread, so it needs no lock
 
+/// What has interrupted the wait for a fork, and the frame that forks. Owned, with the GIL. The main
+/// thread alone is interrupted.
+struct Interrupt {
+  PyObject* exception = nullptr;
+  PyFrameObject* frame = nullptr;
+};
+Interrupt interrupt;
+
 // A function does not wait for others: they may wait for it.
-PyObject* before_fork(Arguments) {
-  fork_announced = false;
+void wait_for_work() {
   if (vm::RunningScope::any()) {
     runtime().machine.drain_but_functions("fork");
   } else {
     runtime().machine.drain_but_pending("fork");
   }
+}
+
+PyObject* before_fork(Arguments) {
+  fork_announced = false;
+  try {
+    wait_for_work();
+  } catch (const Error& error) {
+    fork_announced = true;
+    if (error.kind() != ErrorKind::interrupted) throw;
+    Py_XSETREF(interrupt.exception, python_exception(error));
+    Py_XSETREF(interrupt.frame, PyThreadState_GetFrame(PyThreadState_Get()));
+    if (!interrupt.exception) throw PythonErrorSet{};
+  }
   fork_announced = true;
   Py_RETURN_NONE;
+}
+
+/// The main thread is in a function that the frame has called, such as another hook.
+bool is_below(PyFrameObject* frame) {
+  PyFrameObject* inner = PyThreadState_GetFrame(PyThreadState_Get());
+  bool is_innermost = true;
+  while (inner && inner != frame) {
+    is_innermost = false;
+    PyFrameObject* const caller = PyFrame_GetBack(inner);
+    Py_DECREF(inner);
+    inner = caller;
+  }
+  Py_XDECREF(inner);
+  return inner && !is_innermost;
+}
+
+/// A pending call of Python, in its main thread. Python only reports what its hooks raise, so it is
+/// raised after the last of them.
+int raise_interrupt(void*) {
+  if (!interrupt.exception) return 0;
+  const bool is_early = interrupt.frame && is_below(interrupt.frame);
+  if (is_early && Py_AddPendingCall(&raise_interrupt, nullptr) == 0) return 0;
+  PyObject* const exception = std::exchange(interrupt.exception, nullptr);
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception)), exception);
+  Py_DECREF(exception);
+  Py_CLEAR(interrupt.frame);
+  return -1;
 }
 
 void prepare() {
@@ -59,6 +110,10 @@ void after_in_parent() {
   fork_announced = false;
   unlock_prepared();
   runtime().machine.fork().after_in_parent();
+  if (!interrupt.exception || Py_AddPendingCall(&raise_interrupt, nullptr) == 0) return;
+  PyErr_SetInterrupt();  // there are too many pending calls
+  Py_CLEAR(interrupt.exception);
+  Py_CLEAR(interrupt.frame);
 }
 
 void after_in_child() {
@@ -70,6 +125,8 @@ void after_in_child() {
 }
 
 PyObject* fail_lost_host_functions(Arguments) {
+  Py_CLEAR(interrupt.exception);  // it is the parent's, like its signals
+  Py_CLEAR(interrupt.frame);
   if (std::exchange(fork_announced, false)) runtime().machine.fork().fail_lost_functions();
   Py_RETURN_NONE;
 }

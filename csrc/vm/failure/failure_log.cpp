@@ -17,10 +17,10 @@ void FailureLog::note(const FailurePtr& failure) {
 
 void FailureLog::throw_first(std::optional<Device> device) {
   FailurePtr first;
+  std::vector<FailurePtr> kept;  // then those that are let go, which may run code of the user
   size_t others = 0;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    std::vector<FailurePtr> kept;
     for (FailurePtr& failure : failures_) {
       if (device && failure->device != *device) {
         kept.push_back(std::move(failure));

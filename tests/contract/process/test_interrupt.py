@@ -125,22 +125,48 @@ signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
-def test_ctrl_c_in_a_fork_that_waits(run_program: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("by", ["ctrl_c", "another exception"])
+def test_an_interrupt_of_a_fork_that_waits(run_program: Callable[..., Any], by: str) -> None:
+    """The child leaves the function to the parent, which is interrupted after the fork."""
     code = """
-import os, signal, threading, oneflow_lite as flow
+import faulthandler, os, signal, sys, threading, oneflow_lite as flow
+class Stop(BaseException): pass
+def handler(*_): raise Stop
+expected = KeyboardInterrupt
+if sys.argv[1] != "ctrl_c":
+    signal.signal(signal.SIGINT, handler)
+    expected = Stop
 opened = threading.Event()
-x = flow.zeros(3)
-flow.vm.host_func(lambda _: opened.wait(100), writes=[x])
+x, old = flow.zeros(3), flow.ones(20_000, device="mock:0") + 1
+old.numpy()
+call = flow.vm.host_func(lambda _: opened.wait(100), writes=[x])
 threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
-threading.Timer(1, opened.set).start()
+
+parent, told = os.getpid(), os.pipe()
+def in_child():
+    faulthandler.dump_traceback_later(30, exit=True)
+    try:
+        x.tolist()
+    except RuntimeError as error:
+        told_of = "in flight in another thread" in str(error)
+    new = flow.vm.host_func(lambda: (old * 3)[0].item()).result()
+    os.write(told[1], b"right" if told_of and new == 6 else b"wrong")
+    sys.exit(0)
+
 try:
-    child = os.fork()
-    if child == 0: os._exit(0)
-    os.waitpid(child, 0)
-except KeyboardInterrupt:
-    pass
+    if os.fork() == 0:
+        in_child()
+    print("not interrupted")
+except expected:
+    print("interrupted", os.getpid() == parent)
+print(os.read(told[0], 100), os.wait()[1])
+opened.set()
 print(x.tolist(), (x.mock(0) + 1).tolist())
 """
-    done = run_program(code)
-    assert done.returncode == 0
-    assert done.stdout == "[0.0, 0.0, 0.0] [1.0, 1.0, 1.0]\n"
+    done = run_program("import warnings; warnings.simplefilter('ignore')" + code, by, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "interrupted True",
+        "b'right' 0",
+        "[0.0, 0.0, 0.0] [1.0, 1.0, 1.0]",
+    ]
