@@ -307,3 +307,27 @@ if __name__ == "__main__":
     done = run_program(code, timeout=100)
     assert (done.returncode, done.stderr) == (0, "")
     assert "<failed: ValueError: on purpose; fail: issued at" in done.stdout
+
+
+def test_an_exception_whose_end_uses_the_machine(run_program: Callable[..., Any]) -> None:
+    code = """
+import oneflow_lite as flow
+class Held:
+    def __del__(self):
+        print(flow.vm.stats()["in_flight"], (flow.ones(3) + 1).mock().tolist())
+        flow.synchronize()
+class Failed(Exception): pass
+def fail():
+    error = Failed("no")
+    error.held = Held()
+    raise error
+for _ in range(2):
+    flow.vm.host_func(fail)
+try:
+    flow.synchronize()
+except Failed as error:
+    print(error)
+"""
+    done = run_program(code, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("[2.0, 2.0, 2.0]") == 2 and "no\n" in done.stdout

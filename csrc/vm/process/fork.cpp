@@ -104,7 +104,8 @@ void Fork::after_in_child() {
 }
 
 // All are marked before the first ends, which may release others and wake workers. Those of pools
-// that are ready are run, that is skipped, here; those of a device's stream by its worker.
+// that are ready are run, that is skipped, here; those of a device's stream by its worker. They are
+// retired with batons, so without the lock of the layer above, whose objects are let go later.
 void Fork::fail_lost_functions() {
   const Error error(ErrorKind::runtime, "was in flight in another thread when the process forked");
   std::vector<Slot*> lost;
@@ -120,12 +121,14 @@ void Fork::fail_lost_functions() {
       if (slot.state.load(std::memory_order_relaxed) == SlotState::calling) lost.push_back(&slot);
     }
   }
+  void* token = waiting_.hooks().release();
   for (Stream* stream : devices_.streams()) stream->forget_calls();
   for (Slot* slot : lost) slot->header.stream->policy().end_lost(slot);
   for (Stream* stream : devices_.streams()) {
     stream->policy().abandon_pending(error);
     if (stream->is_pool()) static_cast<PoolPolicy&>(stream->policy()).run_ready_here();
   }
+  waiting_.hooks().acquire(token);
 }
 
 }  // namespace ofl::vm

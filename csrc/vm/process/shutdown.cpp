@@ -5,14 +5,17 @@ namespace ofl::vm {
 namespace {
 
 /// Waits for everything in flight, and not for what other threads issue meanwhile. Functions that
-/// have returned and not completed fail then, as no thread may be left that completes them.
+/// have returned and not completed fail then, as no thread may be left that completes them. They are
+/// retired with batons, so without the lock of the layer above, whose objects are let go later.
 void end_all(DeviceTable& devices, Waiting& waiting) {
   const Error error(ErrorKind::runtime, "had not completed when the process ended");
   const Seq last = waiting.last_issued();
   Seq oldest;
   do {
     waiting.drain_but_pending(last, "shutdown");
+    void* token = waiting.hooks().release();
     for (Stream* stream : devices.streams()) stream->policy().abandon_pending(error);
+    waiting.hooks().acquire(token);
     oldest = waiting.oldest_in_flight();
   } while (oldest != 0 && oldest <= last);
 }

@@ -411,3 +411,29 @@ interrupt_soon()
     assert "KeyboardInterrupt" in lines[-2:]  # the note of a failed operation may follow
     assert lines[0] == "Traceback (most recent call last):"
     assert "terminate" not in done.stderr
+
+
+def test_what_a_function_held_uses_the_machine_at_the_end(run_program: Callable[..., Any]) -> None:
+    """The function has returned and never completes, and only it holds the tensor."""
+    code = """
+import threading
+import numpy as np, oneflow_lite as flow
+from oneflow_lite import engine
+class Owner:
+    def __init__(self):
+        self.memory = np.ones(100)
+        self.__array_interface__ = self.memory.__array_interface__
+    def __del__(self):
+        print((flow.ones(3) + 1).tolist(), engine.push(lambda: 7).result())
+kept, begun = [], threading.Event()
+def later(run, on_complete, x):
+    kept.append(on_complete)
+    begun.set()
+x = flow.from_dlpack(np.asarray(Owner()))
+call = engine.push_async(later, reads=[x])
+begun.wait()
+del x, call
+"""
+    done = run_program(code, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "[2.0, 2.0, 2.0] 7\n"

@@ -227,3 +227,48 @@ assert (x + 1).tolist() == [1] * 5 and calls[0].result() is None
 """
     done = run_program("import warnings; warnings.simplefilter('ignore')" + code, timeout=100)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("use", ["engine.push(int).wait()", "flow.synchronize()"])
+def test_a_lost_function_whose_end_uses_the_machine(
+    run_program: Callable[..., Any], use: str
+) -> None:
+    """In the child nobody else holds the function, which is let go there with its task."""
+    code = """
+import os, signal, threading
+hooks, begun, go_on = [], threading.Event(), threading.Event()
+os.register_at_fork(before=lambda: [hook() for hook in hooks])
+import oneflow_lite as flow
+from oneflow_lite import engine
+parent = os.getpid()
+class Task:
+    def __call__(self): pass
+    def __del__(self):
+        if os.getpid() != parent:
+            USE
+            os.write(1, b"ended ")
+v = engine.Var("v")
+def first():
+    begun.set()
+    go_on.wait()
+def issue():
+    engine.push(first, writes=[v])
+    engine.push(Task(), writes=[v])
+def meanwhile():
+    hooks.clear()
+    thread = threading.Thread(target=issue)
+    thread.start()
+    thread.join()
+    begun.wait()
+hooks.append(meanwhile)
+pid = os.fork()
+if pid == 0:
+    signal.alarm(30)
+    os._exit(0 if (flow.ones(3) + 1).mock().tolist() == [2] * 3 else 1)
+go_on.set()
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+    code = "import warnings; warnings.simplefilter('ignore')" + code.replace("USE", use)
+    done = run_program(code, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "ended 0\n"
