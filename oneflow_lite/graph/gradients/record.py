@@ -58,6 +58,15 @@ class Record:
         """Return the value that a value is a view of; itself where it is none."""
         return self.views[value][0] if value in self.views else value
 
+    def shape(self, value: int) -> tuple[Any, ...]:
+        """Return the shape of a value, with a Dim for each extent that is not known.
+
+        Types have numbers that stand for those, which no operation may compute with.
+        """
+        if self._is_outside:  # of another recording, all of whose extents are known
+            return self.types[value].shape
+        return self._recorder.tensor_of(value).shape
+
     def operand_before(self, value: int) -> int:
         """Return what the operation that made a value had as its first operand."""
         found: int = next(row[1][0] for row in self.rows if value in row[3])

@@ -14,7 +14,7 @@ def scatter_add(size: int, places: Tensor, g: Tensor) -> Tensor:
     Both have one dimension. Places are from 0 to size; the nearest is taken for others, which were
     an error of the read.
     """
-    inputs = [clip(places, 0, max(size - 1, 0)), _C.astype(g, float64, False)]
+    inputs = [clip(places, 0, size - 1), _C.astype(g, float64, False)]
     outputs = [((size,), float64)]
     (summed,) = _C.call_kernel("scatter_add", "bincount", inputs, outputs, elements=g.size)
     return _C.astype(summed, g.dtype, False)
@@ -28,7 +28,7 @@ def add_rows(size: int, places: Tensor, rows: Tensor) -> Tensor:
     """
     width = rows.shape[1]
     if width != 1 and rows.dtype in (float32, float64):
-        inputs = [clip(places, 0, max(size - 1, 0)), rows]
+        inputs = [clip(places, 0, size - 1), rows]
         outputs = [((size, width), rows.dtype)]
         return _C.call_kernel("scatter_add", "scatter_add", inputs, outputs, elements=rows.size)[0]
     columns = arange(width, dtype="int64", device=rows.device)

@@ -38,6 +38,10 @@ class Step:
         found: Type = self.record.types[self.operands[k]]
         return found
 
+    def shape(self, k: int) -> tuple[Any, ...]:
+        """Return the shape of an operand that is no number; what is not known of it is a Dim."""
+        return self.record.shape(self.operands[k])
+
     def operand(self, k: int) -> Any:
         """Return an operand: a tensor, or a number as the program had it."""
         x = self.operands[k]
@@ -52,7 +56,17 @@ class Step:
     @property
     def out_type(self) -> Type:
         """The type of the result, or of the target that it is written to."""
-        found: Type = self.record.types[self.targets[0] if self.targets else self.results[0]]
+        found: Type = self.record.types[self._out_value]
+        return found
+
+    @property
+    def out_shape(self) -> tuple[Any, ...]:
+        """The shape of that; what is not known of it is a Dim."""
+        return self.record.shape(self._out_value)
+
+    @property
+    def _out_value(self) -> int:
+        found: int = self.targets[0] if self.targets else self.results[0]
         return found
 
     @property

@@ -146,6 +146,14 @@ class Unknowns:
         found = self._near_one(number, _FEW)
         return Dim(self, found[0]) if len(found) == 1 else None
 
+    def is_made_of_one(self, number: int) -> bool:
+        """Return whether an operand is a number that stands for an extent, or was computed of one.
+
+        A run would compute with that number, whatever the extent is: such operands are a Dim.
+        """
+        is_large = abs(number) >= LEAST and number not in self.known
+        return is_large and bool(self._near_one(number, _FEW))
+
     def _near_one(self, number: int, near: int) -> list[dict[tuple[str, ...], int]]:
         """Return the ways to be near a multiple of one product."""
         found = []

@@ -392,6 +392,10 @@ def check_instances(function: Function, declared: Declared) -> None:
     unknowns = declared.unknowns
     if not unknowns.names:
         return
+    for op in function.ops:
+        for x in op.operands:
+            if isinstance(x, Scalar) and type(x.value) is int and unknowns.is_made_of_one(x.value):
+                raise _refused(op, f"the number {x.value} in it may stand for an extent")
     for which in (0, 1):
         sizes = unknowns.stand_ins(which)
         made = instance(function, declared, Setting(sizes, declared.device, declared.device))

@@ -57,3 +57,40 @@ def test_they_are_those_of_known_extents(block, shape):
         expected = flow.grad(lambda w, x: block(x, w), (0, 1))(flow.tensor(W), flow.tensor(array))
         for g, wanted in zip(found, expected, strict=True):
             np.testing.assert_allclose(g.numpy(), wanted.numpy(), rtol=1e-12, atol=1e-14)
+
+
+def written(x, k):
+    z = flow.zeros_like(x)
+    z[k] = x * 2
+    return z
+
+
+ROWS = np.arange(15.0).reshape(5, 3)
+INDEXED = {
+    "rows from the end": (lambda x, k: x[k], (None, 3), ROWS, [0, 1, 2, 3, -1]),
+    "elements from the end": (lambda x, k: x[k], (None,), ROWS[0], [0, -1, -1]),
+    "clipped": (lambda x, k: flow.take(x, k, axis=0, mode="clip"), (None,), ROWS[0], [1, 9, -9]),
+    "clipped rows": (lambda x, k: flow.take(x, k, axis=0, mode="clip"), (None, 3), ROWS, [9] * 5),
+    "around": (lambda x, k: flow.take(x, k, axis=0, mode="wrap"), (None,), ROWS[0], [1, 9, -9]),
+    "rows around": (lambda x, k: flow.take(x, k, axis=0, mode="wrap"), (None, 3), ROWS, [9] * 5),
+    "along an axis": (
+        lambda x, k: flow.take_along_axis(x, flow.argsort(-x, axis=1), axis=1) * x,
+        (2, None),
+        ROWS[:2],
+        [0, 0],
+    ),
+    "writes": (written, (None,), ROWS[0] + 1, [0, 1, 1]),
+    "no rows": (lambda x, k: x[k], (None, 3), ROWS[:0], []),
+}
+
+
+@pytest.mark.parametrize(("block", "shape", "array", "places"), INDEXED.values(), ids=INDEXED)
+def test_those_of_reads_by_index_know_the_extents(block, shape, array, places):
+    main = flow.graph.Program("main")
+    with flow.graph.building(main):
+        x, k = flow.graph.data("x", shape), flow.graph.data("k", shape[:1], "int64")
+        g = flow.graph.gradients((block(x, k) ** 2).sum(), x)
+    (found,) = flow.graph.Executor().run(main, {"x": array, "k": places}, [g])
+    indices = flow.tensor(places, dtype="int64")
+    expected = flow.grad(lambda x: (block(x, indices) ** 2).sum())(flow.tensor(array))
+    assert found.tolist() == expected.tolist()

@@ -202,3 +202,12 @@ def test_numbers_that_stand_for_extents_are_in_no_error(look: Callable[[Any], An
         with flow.graph.building(Program("main")):
             x = flow.graph.data("x", (None, 4))
             look(flow.concat([x, x]))
+
+
+@pytest.mark.parametrize("number", [293701, 2 * 293701 - 1, -293701])
+def test_numbers_that_may_stand_for_extents_are_no_operands(number: int) -> None:
+    with pytest.raises(TraceError, match=rf"\[add\] \(.*the number {number} in it may stand"):  # noqa: SIM117
+        with flow.graph.building(Program("main")):
+            _ = flow.graph.data("x", (None,), "int64") + number
+    with flow.graph.building(Program("main")):  # which no extent is made of
+        _ = flow.graph.data("x", 4, "int64") + number

@@ -25,7 +25,7 @@ _WRAP, _CLIP = 1, 2
 @kernel_rule("gather")
 def gather(step: Step, g: Tensor) -> Sequence[Tensor | None]:
     """Add each element to the place that it was read from: out[b, r] = x[i[b], j[b], ..., r]."""
-    shape = step.type(0).shape
+    shape = step.shape(0)
     indices = [step.operand(k) for k in range(1, len(step.operands))]
     lead = shape[: len(indices)]
     places = _places(indices, lead, step.call.attr[0])
@@ -36,10 +36,10 @@ def gather(step: Step, g: Tensor) -> Sequence[Tensor | None]:
 @kernel_rule("take_along_axis")
 def take_along_axis(step: Step, g: Tensor) -> Sequence[Tensor | None]:
     """The same, with indices of their own for each lane."""
-    return added_along(step.operand(1), step.call.attr[0], step.type(0).shape, g), None
+    return added_along(step.operand(1), step.call.attr[0], step.shape(0), g), None
 
 
-def added_along(index: Tensor, axis: int, shape: tuple[int, ...], g: Tensor) -> Tensor:
+def added_along(index: Tensor, axis: int, shape: tuple[Any, ...], g: Tensor) -> Tensor:
     """Return zeros of a shape, with each element of g added at its index along an axis."""
     indices = []
     for d, n in enumerate(g.shape):
@@ -55,7 +55,7 @@ def added_along(index: Tensor, axis: int, shape: tuple[int, ...], g: Tensor) -> 
 @kernel_rule("mask_gather")
 def mask_gather(step: Step, g: Tensor) -> Sequence[Tensor | None]:
     """Put the k-th element where the k-th true of the mask is, and zeros elsewhere."""
-    mask, shape = step.operand(1), step.type(0).shape
+    mask, shape = step.operand(1), step.shape(0)
     if not g.size:
         return zeros(shape, dtype=g.dtype, device=g.device), None
     flat = reshape(mask, -1)
@@ -67,7 +67,8 @@ def mask_gather(step: Step, g: Tensor) -> Sequence[Tensor | None]:
 @kernel_rule("pick")
 def pick(step: Step, g: Tensor) -> Sequence[Tensor | None]:
     """The same, for one dimension and indices that are in range."""
-    return scatter_add(step.type(0).size, step.operand(1), g), None
+    (size,) = step.shape(0)
+    return scatter_add(size, step.operand(1), g), None
 
 
 @kernel_rule("scatter")
@@ -80,16 +81,17 @@ def scatter(step: Step, g: Tensor) -> Sequence[Tensor | None]:
     step.kept[key] = 0
     found: list[Tensor | None] = [None] * len(step.operands)
     if len(step.operands) > count and step.needs(count):
-        picked = step.type(0).shape
-        numbers = zeros(step.out_type.shape[:count], dtype="int64", device=g.device)
+        picked = step.shape(0)
+        rest = step.out_type.shape[count:]
+        numbers = zeros(step.out_shape[:count], dtype="int64", device=g.device)
         own = reshape(arange(prod(picked), dtype="int64", device=g.device), picked)
         numbers[key] = own
         is_last = numbers[key] == own
-        rest = step.out_type.shape[count:]
         if rest:
             is_last = expand_dims(is_last, axis=tuple(range(-len(rest), 0)))
         given = where(is_last, g[key], 0)
-        found[count] = unbroadcast(given, (*picked, *rest), step.type(count).shape)
+        shape = (*step.type(0).shape, *rest)
+        found[count] = unbroadcast(given, shape, step.type(count).shape)
     return found
 
 
@@ -107,30 +109,30 @@ def mask_scatter(step: Step, g: Tensor) -> Sequence[Tensor | None]:
         summed = sum(where(over, g, 0), axis=tuple(range(mask.ndim)))
         found[1] = unbroadcast(expand_dims(summed, axis=0), (1, *rest), given)
     else:
-        count = given[0]
+        count = step.shape(1)[0]
         flat = reshape(mask, -1)
         places = where(flat, cumsum(flat) - 1, count)
         rows = _added_rows(places, (count + 1,), rest, g)[:count]
-        found[1] = unbroadcast(rows, (count, *rest), given)
+        found[1] = unbroadcast(rows, (given[0], *rest), given)
     return found
 
 
-def _places(indices: Sequence[Tensor], shape: tuple[int, ...], mode: int) -> Tensor:
+def _places(indices: Sequence[Tensor], shape: tuple[Any, ...], mode: int) -> Tensor:
     """Return positions in row-major order, of one dimension; ``mode``: OutOfRange."""
-    found: Any = 0
+    found: Any = None
     for index, n in zip(indices, shape, strict=True):
         given = _C.astype(index, np.dtype(np.int64), False)
         if mode == _WRAP:
-            inside = given % max(n, 1)
+            inside = given % n
         elif mode == _CLIP:
-            inside = clip(given, 0, max(n - 1, 0))
+            inside = clip(given, 0, n - 1)
         else:
             inside = where(given < 0, given + n, given)
-        found = found * n + inside
+        found = inside if found is None else found * n + inside
     return reshape(found, -1)
 
 
-def _added_rows(places: Tensor, lead: tuple[int, ...], rest: tuple[int, ...], g: Tensor) -> Tensor:
+def _added_rows(places: Tensor, lead: tuple[Any, ...], rest: tuple[Any, ...], g: Tensor) -> Tensor:
     """Return zeros of the shape (*lead, *rest), with a row of g added at each place."""
     rows = reshape(g, (places.size, prod(rest)))
     return reshape(add_rows(prod(lead), places, rows), (*lead, *rest))
