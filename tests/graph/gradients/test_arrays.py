@@ -165,6 +165,23 @@ def test_running_extrema(axis, row):
     assert_gradients(lambda x: weighted(row.accumulate(x, axis)), array(2, 5, 3))
 
 
+@pytest.mark.parametrize(
+    ("row", "values", "expected"),
+    [
+        (flow.maximum, [1, np.nan, 2, np.nan], [1, 3, 0, 0]),
+        (flow.fmin, [np.nan, np.nan, 3, np.nan, 1], [2, 0, 2, 0, 1]),
+    ],
+)
+def test_running_extrema_that_are_nan_are_those_of_the_first_nan(row, values, expected):
+    found = flow.grad(lambda x: row.accumulate(x).sum())(flow.tensor(values, dtype="float64"))
+    assert found.tolist() == expected
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((0,), 0), ((2, 0), 1), ((0, 3), 0), ((0, 3), 1)])
+def test_running_extrema_of_nothing(shape, axis):
+    assert_gradients(lambda x: flow.maximum.accumulate(x, axis).sum(), np.ones(shape))
+
+
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
 @pytest.mark.parametrize("name", ["convolve", "correlate"])
 def test_convolutions_of_rows(name, mode):

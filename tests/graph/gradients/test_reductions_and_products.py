@@ -88,3 +88,68 @@ def test_a_result_that_is_nan_is_that_of_the_nan(name):
     found = flow.grad(lambda x: function(x, axis=1).sum())(x)
     assert found.tolist() == [[0, 1, 0], [0.5, 0.5, 0], [1 / 3, 1 / 3, 1 / 3]]
     assert flow.grad(function)(x[0]).tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("axis", AXES, ids=str)
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_products_with_an_initial_value(axis, keepdims):
+    mask = flow.tensor(array(2, 3, 4) > 0)
+    for where in (True, mask):
+
+        def function(x, where=where):
+            return (flow.prod(x, axis, None, None, keepdims, -2.5, where) ** 2).sum()
+
+        assert_gradients(function, array(2, 3, 4))
+
+
+def test_an_initial_value_that_each_call_is_given():
+    step = flow.jit(flow.grad(lambda x, start: flow.prod(x, initial=start)))
+    for start in (10.0, 2.5):
+        assert step(flow.tensor([2.0, 3.0]), start).tolist() == [3 * start, 2 * start]
+
+
+@pytest.mark.parametrize("axis", [None, 1, ()], ids=str)
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_extrema_with_an_initial_value(name, axis):
+    function = getattr(flow, name)
+    assert_gradients(lambda x: (function(x, axis=axis, initial=0.1) ** 2).sum(), array(2, 3))
+    assert_gradients(lambda x: (function(x, axis=axis, initial=-0.1) ** 2).sum(), array(2, 3))
+
+
+def test_an_initial_value_that_is_the_result_has_a_second_derivative():
+    def inner(x, scale):
+        return scale * flow.max(x, initial=10.0)
+
+    x = flow.tensor([2.0, 3.0])
+    found = flow.grad(lambda scale: flow.grad(inner)(x, scale).sum())(flow.tensor(3.0))
+    assert found.item() == 0
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_many_equal_extrema_of_short_floats(dtype):
+    x = flow.zeros(70000, dtype=dtype)
+    found = flow.grad(lambda x: x.max() * 60000)(x)
+    assert found.dtype == x.dtype
+    np.testing.assert_allclose(found.astype("float64").numpy(), 6 / 7, rtol=5e-3)
+
+
+def test_what_is_reduced_in_another_dtype():
+    x = flow.tensor([1e20, 1e20, 1e20, 2.0], dtype="float32")
+    found = flow.grad(lambda x: flow.prod(x, dtype="float64") * 1e-50)(x)
+    assert found.dtype == flow.float32
+    np.testing.assert_allclose(found.numpy(), [2e-10, 2e-10, 2e-10, 1e10], rtol=1e-6)
+    y = flow.tensor([0.1, 0.2, 0.2 + 1e-12])  # two are one in float32
+    assert flow.grad(lambda y: flow.maximum.reduce(y, dtype="float32"))(y).tolist() == [0, 0.5, 0.5]
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((0, 3), 1), ((3, 0), 0), ((3, 0), 1), ((0,), None)])
+def test_products_of_nothing(shape, axis):
+    assert_gradients(lambda x: flow.prod(x, axis=axis).sum(), np.ones(shape))
+
+
+EMPTY = [((2, 3, 0), (0, 4)), ((2, 3, 4), (4, 0)), ((2, 0, 3), (3, 4)), ((0, 2, 3), (3, 4))]
+
+
+@pytest.mark.parametrize(("one", "other"), EMPTY, ids=str)
+def test_matrix_products_of_nothing(one, other):
+    assert_gradients(lambda a, b: (a @ b).sum(), np.ones(one), np.ones(other))

@@ -7,7 +7,7 @@ from oneflow_lite.graph.gradients.rules.indexing import added_along
 from oneflow_lite.graph.gradients.step import Step, kernel_rule
 from oneflow_lite.ops.creation.data import zeros
 from oneflow_lite.ops.creation.ranges import arange
-from oneflow_lite.ops.elementwise import maximum, multiply
+from oneflow_lite.ops.elementwise import isnan, logical_and, logical_not, maximum, multiply
 from oneflow_lite.ops.indexing import take_along_axis
 from oneflow_lite.ops.manipulation.joining import concat
 from oneflow_lite.ops.manipulation.rearranging import flip
@@ -49,12 +49,13 @@ def accumulate(step: Step, g: Tensor) -> Sequence[Tensor | None]:
 
 
 def _of_extrema(out: Tensor, g: Tensor, axis: int) -> Tensor:
-    """Return g where the result has changed: the first of equal ones gets it."""
+    """Return g where the result has changed: the first of equal ones gets it, NaN among them."""
     before, n = (slice(None),) * axis, out.shape[axis]
-    changed = out[(*before, slice(1, None))] != out[(*before, slice(n - 1))]
+    late, early = out[(*before, slice(1, None))], out[(*before, slice(n - 1))]
+    changed = logical_and(late != early, logical_not(logical_and(isnan(late), isnan(early))))
     axes = tuple(range(1, out.ndim - axis))
     numbers = expand_dims(arange(1, n, dtype="int64", device=g.device), axis=axes)
-    first = zeros((*out.shape[:axis], 1, *out.shape[axis + 1 :]), "int64", device=g.device)
+    first = zeros(out[(*before, slice(1))].shape, "int64", device=g.device)
     numbers = concat([first, where(changed, numbers, 0)], axis=axis)
     return added_along(running(maximum, numbers, axis), axis, out.shape, g)
 

@@ -1,6 +1,7 @@
 """Matrix products."""
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def product(step: Step, g: Tensor) -> Sequence[Tensor | None]:
 
 
 def _rows(x: Tensor) -> Tensor:
-    return reshape(x, (-1, x.shape[-1]))
+    return reshape(x, (prod(x.shape[:-1]), x.shape[-1]))
 
 
 def _summed(g: Tensor, shape: tuple[int, ...], to: tuple[int, ...]) -> Tensor:
