@@ -261,8 +261,8 @@ PyObject* array_over_device(const Tensor& x, bool writable) {
   return array_with_owner(x, address, writable, std::make_unique<StorageRef>(x.storage));
 }
 
-PyObject* shared_array_over(const Tensor& x, bool writable) {
-  return array_with_owner(x, x.address(), writable, std::make_unique<SharedStorage>(x.storage));
+PyObject* shared_array_over(const Tensor& x, bool writable, std::unique_ptr<SharedStorage> shared) {
+  return array_with_owner(x, x.address(), writable, std::move(shared));
 }
 
 }  // namespace ofl::python

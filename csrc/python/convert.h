@@ -44,7 +44,7 @@ PyObject* array_of(const Tensor& x);
 PyObject* array_over(const Tensor& x, bool writable);
 /// The same over memory of a device whose queues run host kernels, and which has been waited for.
 PyObject* array_over_device(const Tensor& x, bool writable);
-/// As array_over(); as long as it lives, the tensor's memory is shared.
-PyObject* shared_array_over(const Tensor& x, bool writable);
+/// As array_over(); `shared`, of the tensor's memory, is gone with the array.
+PyObject* shared_array_over(const Tensor& x, bool writable, std::unique_ptr<SharedStorage> shared);
 
 }  // namespace ofl::python

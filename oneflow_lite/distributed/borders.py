@@ -50,8 +50,11 @@ def flip(x: GlobalTensor, /, axis: int | Sequence[int] | None = None) -> GlobalT
     Of a split one, each rank gets what has its place in the opposite order.
     """
     given = range(x.ndim) if axis is None else listed(axis)
+    dims = [axis_of(each, x.ndim, "flip") for each in given]
+    if len(set(dims)) < len(dims):
+        raise ValueError(f"[flip] an axis is given twice in {tuple(given)}")
     result = x
-    for dim in (axis_of(each, x.ndim, "flip") for each in given):
+    for dim in dims:
         result = _flipped(result, dim)
     return result
 
@@ -74,7 +77,8 @@ def roll(x: GlobalTensor, /, shift: Any, axis: Any = None) -> GlobalTensor:
     Along a split axis only what crosses a border goes to another rank.
     """
     if axis is None:
-        return reshape(roll(ravel(x), int(np.sum(shift)), 0), x.shape)
+        total = sum(index(by) for by in np.ravel(shift).tolist())
+        return reshape(roll(ravel(x), total, 0), x.shape)
     shifts, axes = np.broadcast_arrays(np.atleast_1d(shift), np.atleast_1d(axis))
     result = x
     for by, along in zip(shifts.tolist(), axes.tolist(), strict=True):

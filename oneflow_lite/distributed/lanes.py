@@ -32,6 +32,7 @@ from oneflow_lite.ops import data_types, elementwise, indexing, searching, sorti
 from oneflow_lite.ops.creation import data
 from oneflow_lite.ops.creation.data import full, tensor
 from oneflow_lite.ops.creation.ranges import arange
+from oneflow_lite.ops.indexing import mode_number
 from oneflow_lite.ops.numpy import comparison, elementwise as extras
 from oneflow_lite.ops.statistics import reduction, scan
 
@@ -311,13 +312,18 @@ def take(
     if axis is None:
         x, axis = ravel(x), 0
     along = axis_of(axis, x.ndim, "take")
+    mode_number(mode, "take")
     wanted = _indices_of(x, indices)
+    if x.shape[along] == 0 and wanted.size:
+        raise IndexError(f"[take] axis {along} has no elements to index")
     source = _C.bring("take", x, [broadcast if each.op is not None else each for each in x.sbp])
     added = wanted.ndim - 1
     shape = [*x.shape[:along], *wanted.shape, *x.shape[along + 1 :]]
     sbps = [
-        partial("any" if x.dtype.kind == "b" else "sum") if each.dim == along else each
-        for each in moved(source.sbp, lambda d: d + added if d > along else d)
+        partial("any" if x.dtype.kind == "b" else "sum") if was.dim == along else each
+        for was, each in zip(
+            source.sbp, moved(source.sbp, lambda d: d + added if d > along else d), strict=True
+        )
     ]
     cut = any(each.op is not None for each in sbps)
     box = source.layout.box(_C.rank_of(x))
@@ -344,9 +350,11 @@ def _indices_of(x: GlobalTensor, indices: Any) -> Tensor:
 
 
 def _wide(indices: Tensor) -> Tensor:
-    """Those of small integers as int64, which holds each extent."""
-    is_small = indices.dtype.kind in "iu" and indices.dtype.itemsize < 8
-    return indices.astype("int64") if is_small else indices
+    """Indices as int64, which holds each extent. Those of uint64 wrap, as those of one tensor do."""
+    if indices.dtype.kind not in "iu" and indices.size:
+        got = "booleans" if indices.dtype.kind == "b" else indices.dtype
+        raise IndexError(f"[take] indices must be integers, got {got}")
+    return indices.astype("int64")
 
 
 def _taken(part: Tensor, wanted: Tensor, axis: int, box: slice, extent: int, mode: str) -> Tensor:

@@ -26,6 +26,8 @@ def _axes(axis: Axis, ndim: int, name: str) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     given = listed(axis)
+    if ndim == 0 and list(given) in ([0], [-1]) and name not in ("mean", "var", "std"):
+        return ()  # as NumPy's ufuncs have it
     for each in given:
         if not -ndim <= each < ndim:
             raise np.exceptions.AxisError(each, ndim, f"[{name}]")

@@ -192,15 +192,16 @@ def run(function: Callable[..., Any], ranks: int, *args: Any) -> list[Any]:
         raise RuntimeError("[run] called in a rank; a world has no worlds inside")
     started = [_Rank(member, function, args) for member in _C.make_world(index(ranks))]
     first = _First()
-    for each in started:
-        each.start(first)
     try:
         for each in started:
-            each.join()
-    except BaseException as error:  # Ctrl-C in the thread that waits
-        started[0].member.abort(f"the program ended: {failures.summary(error)}")
+            each.start(first)
         for each in started:
             each.join()
+    except BaseException as error:  # Ctrl-C in the thread that waits, or no thread for a rank
+        started[0].member.abort(f"the program ended: {failures.summary(error)}")
+        for each in started:
+            if each.ident is not None:
+                each.join()
         raise
     if first.error is not None:
         raise first.error

@@ -87,12 +87,17 @@ def to_dlpack(
 
 
 def _is_turned(x: Tensor, copy: bool | None) -> bool:
-    """Return whether strides are negative, which needs a copy; BufferError where there is none."""
-    if all(step >= 0 for step in x.strides):
+    """Return whether strides are what DLPack has not, which needs a copy: negative, or no whole
+    number of elements. BufferError where there is none.
+    """
+    steps = [step for size, step in zip(x.shape, x.strides, strict=True) if size > 1]
+    is_negative = any(step < 0 for step in x.strides)
+    if not is_negative and all(step % x.itemsize == 0 for step in steps):
         return False
     if copy is False:
+        what = "negative" if is_negative else f"no multiples of {x.itemsize} bytes"
         raise BufferError(
-            f"[__dlpack__] copy=False, but strides {x.strides} are negative: hand over a copy, or "
+            f"[__dlpack__] copy=False, but strides {x.strides} are {what}: hand over a copy, or "
             "the tensor that it is a view of"
         )
     return True

@@ -61,6 +61,10 @@ void fill_array(Export<Managed>* out) {
   const Tensor& x = out->tensor;
   const auto itemsize = static_cast<int64_t>(size_of(x.dtype));
   for (int d = 0; d < x.ndim(); ++d) {
+    if (x.shape[d] > 1 && x.strides[d] % itemsize != 0) {
+      fail(ErrorKind::buffer, "[__dlpack__] strides are counted in elements of ", itemsize,
+           " bytes, got ", shape_str(x.strides), " bytes; copy the tensor first");
+    }
     out->shape[d] = x.shape[d];
     out->strides[d] = x.strides[d] / itemsize;
   }

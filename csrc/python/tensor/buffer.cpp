@@ -1,7 +1,9 @@
 // The buffer protocol: the memory of a cpu tensor for memoryview, NumPy and compiled modules.
 #include <memory>
+#include <utility>
 
 #include "python/convert.h"
+#include "python/errors.h"
 #include "python/runtime.h"
 #include "python/tensor/type.h"
 
@@ -61,6 +63,38 @@ void write_format(DType dtype, char* format) {
   *format = info(part).code;
 }
 
+/// The interrupt of the last wait for a buffer. NumPy lets go of what the protocol raises, and asks
+/// for __array__() next, which raises it. Of all threads; with the GIL.
+struct Unseen {
+  unsigned long thread = 0;
+  PyObject* tensor = nullptr;     // only compared
+  PyObject* exception = nullptr;  // owned
+};
+Unseen unseen;
+
+void settle_for_buffer(PyObject* tensor) {
+  Py_CLEAR(unseen.exception);
+  try {
+    settle_from_python(tensor_of(tensor), "memoryview");
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::interrupted) {
+      PyObject* const before = std::exchange(unseen.exception, python_exception(error));
+      unseen.thread = PyThread_get_thread_ident();
+      unseen.tensor = tensor;
+      Py_XDECREF(before);
+    }
+    throw;
+  }
+}
+
+void raise_unseen(PyObject* tensor) {
+  const Reference exception(std::exchange(unseen.exception, nullptr));
+  const bool is_here = unseen.thread == PyThread_get_thread_ident() && unseen.tensor == tensor;
+  if (!exception.get() || !is_here) return;
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.get())), exception.get());
+  throw PythonErrorSet{};
+}
+
 }  // namespace
 
 int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
@@ -80,7 +114,7 @@ int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
     }
     check_layout(x, flags);
     auto held = std::make_unique<Held>(x);
-    settle_from_python(x, "memoryview");
+    settle_for_buffer(self);
     for (int d = 0; d < x.ndim(); ++d) {
       held->shape[d] = x.shape[d];
       held->strides[d] = x.strides[d];
@@ -102,12 +136,15 @@ int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
   });
 }
 
-// Where NumPy cannot go through the buffer protocol. Sharing begins before the wait.
-PyObject* shared_array(const Tensor& x) {
+// Where NumPy cannot go through the buffer protocol. Sharing begins before the wait; the memory may
+// be there only after it.
+PyObject* shared_array(PyObject* tensor) {
+  raise_unseen(tensor);
+  const Tensor& x = tensor_of(tensor);
   require_host(x, "__array__");
-  Reference array(shared_array_over(x, is_writable(x)));
+  auto shared = std::make_unique<SharedStorage>(x.storage);
   settle_from_python(x, "__array__");
-  return array.release();
+  return shared_array_over(x, is_writable(x), std::move(shared));
 }
 
 void tensor_release_buffer(PyObject*, Py_buffer* view) {

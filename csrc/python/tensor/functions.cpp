@@ -216,7 +216,8 @@ PyObject* integers_of(Arguments given) {
 }
 
 PyObject* shared_array_of(Arguments given) {
-  return shared_array(require_tensor(given[0], "__array__"));
+  require_tensor(given[0], "__array__");
+  return shared_array(given[0]);
 }
 
 /// layouts(operands): shapes, strides and dtypes as bytes; None where one is no tensor.

@@ -29,7 +29,7 @@ PyObject* tensor_item(PyObject* self, Py_ssize_t index);
 int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags);  // buffer.cpp
 void tensor_release_buffer(PyObject* self, Py_buffer* view);
 /// A NumPy array over the memory of a cpu tensor, settled and shared.
-PyObject* shared_array(const Tensor& x);
+PyObject* shared_array(PyObject* tensor);
 /// target[...] = value for any Python value.
 void assign_value(const Tensor& target, PyObject* value, const char* op);
 
