@@ -7,7 +7,9 @@
 
 namespace ofl::python {
 
-bool is_only_handle(const Tensor& x) { return x.storage->handles() == 1 && x.storage->is_alone(); }
+bool may_be_taken(const Tensor& x) {
+  return x.storage->handles() == 1 && x.storage->is_alone() && x.storage->writable();
+}
 
 void give_up(PyObject* object, const char* name) {
   Tensor& x = reinterpret_cast<TensorObject*>(object)->tensor;
@@ -25,8 +27,8 @@ void give_up(PyObject* object, const char* name) {
 
 namespace {
 
-PyObject* call_is_only_handle(Arguments given) {
-  return PyBool_FromLong(is_only_handle(require_tensor(given[0], "donate")));
+PyObject* call_may_be_taken(Arguments given) {
+  return PyBool_FromLong(may_be_taken(require_tensor(given[0], "donate")));
 }
 
 PyObject* call_give_up(Arguments given) {
@@ -35,7 +37,7 @@ PyObject* call_give_up(Arguments given) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef functions[] = {positional<call_is_only_handle, 1>("is_only_handle"),
+PyMethodDef functions[] = {positional<call_may_be_taken, 1>("may_be_taken"),
                            positional<call_give_up, 2>("give_up"),
                            {nullptr, nullptr, 0, nullptr}};
 

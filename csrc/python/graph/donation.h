@@ -7,8 +7,8 @@
 
 namespace ofl::python {
 
-/// Nobody but this one can get at its memory.
-bool is_only_handle(const Tensor& x);
+/// A run may write to its memory: it is writable, and nobody but this one can get at it.
+bool may_be_taken(const Tensor& x);
 
 /// The tensor object has no value any more; reading it raises, with the line of this call.
 /// `name`: of the function, and stays.

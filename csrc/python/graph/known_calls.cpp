@@ -89,9 +89,9 @@ PyObject* run_known(const Known& known, const Found& found) {
 }
 
 /// So the run may compute in their memory, and no argument shares it.
-bool are_only_handles(const Known& known, const Found& found) {
+bool may_all_be_taken(const Known& known, const Found& found) {
   return std::all_of(known.donated.begin(), known.donated.end(), [&](size_t place) {
-    return is_only_handle(tensor_of(found.tensors[place].object));
+    return may_be_taken(tensor_of(found.tensors[place].object));
   });
 }
 
@@ -115,7 +115,7 @@ PyObject* call_known(PyObject* self, PyObject* args, PyObject* names) {
     Found found;
     if (!is_found(*known, args, names, &found)) continue;
     if (!all_there(*known, self_of(self).function, args, names)) continue;
-    if (!are_only_handles(*known, found)) continue;
+    if (!may_all_be_taken(*known, found)) continue;
     if (i > 0 && i < calls.size()) {
       std::rotate(calls.begin(), calls.begin() + i, calls.begin() + i + 1);
     }

@@ -178,8 +178,8 @@ class Jitted(_C.KnownCalls, Generic[P, R]):
             donated = [named[place] for place in entry.donated]
             others = [x for place, x in enumerate(named) if place not in entry.donated]
             check_donated(self._name, donated, others)
-            only = all(_C.is_only_handle(x) for _, x in donated)
-            if entry.run_in_donated is not None and only and not entry.checks:
+            are_free = all(_C.may_be_taken(x) for _, x in donated)
+            if entry.run_in_donated is not None and are_free and not entry.checks:
                 run = entry.run_in_donated
 
         def call() -> Any:
@@ -315,10 +315,13 @@ class Jitted(_C.KnownCalls, Generic[P, R]):
             refuse_iterators(self._label, parts, self._parameters)
             recorded, static = self._recorded(call, dict(static), brought.sharing)
         except SharedMemoryError as error:
-            if brought.sharing is not None or self._options.freeze:
+            if brought.is_shared_anew or self._options.freeze:
                 raise
+            if brought.sharing is not None:  # with captured tensors that others have replaced
+                brought.share_nothing()
+                return self._traced(key, call, brought, reason)
             self._note_shared(key, error.captures)
-            if not brought.share(error.captures):
+            if not brought.share(error.captures, is_anew=True):
                 raise
             return self._traced(key, call, brought, reason)
         except TraceError as error:

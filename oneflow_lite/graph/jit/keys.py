@@ -43,26 +43,33 @@ class Brought:
     """What a call brings along: tensors, without those that come again, and numbers, in order.
 
     ``given`` are the numbers that are no part of the key, ``inputs`` the tensors that a run gets:
-    those of the call, or what they are views of.
+    those of the call, or what they are views of. ``is_shared_anew``: the captured tensors that
+    share memory are those of a trace of this call.
     """
 
-    __slots__ = ("given", "inputs", "known", "numbers", "sharing", "tensors")
+    __slots__ = ("given", "inputs", "is_shared_anew", "known", "numbers", "sharing", "tensors")
 
     def __init__(self) -> None:
         self.tensors: list[Tensor] = []
         self.inputs = self.tensors
         self.sharing: Sharing | None = None
+        self.is_shared_anew = False
         self.numbers: list[float | complex] = []
         self.given = self.numbers
         self.known: dict[int, int] = {}  # places of tensors and arrays, by identity
 
-    def share(self, captures: Sequence[Tensor]) -> bool:
+    def share(self, captures: Sequence[Tensor], is_anew: bool = False) -> bool:
         """Find which tensors share memory, also with these; return whether any does."""
+        self.is_shared_anew = is_anew
         self.sharing = sharing_of(self.tensors, captures)
         self.inputs = self.tensors
         if self.sharing is not None:
             self.inputs = self.sharing.inputs(self.tensors)
         return self.sharing is not None
+
+    def share_nothing(self) -> None:
+        """Take each tensor for itself."""
+        self.sharing, self.inputs = None, self.tensors
 
     def place_of(self, x: Any) -> int:
         """Return which tensor this one is."""

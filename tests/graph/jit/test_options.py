@@ -261,6 +261,19 @@ def test_a_result_is_computed_in_a_donated_argument() -> None:
     assert with_donated(kept, (0,)) == kept
 
 
+def test_a_donated_argument_that_is_read_only() -> None:
+    held = np.ones(3)
+    held.flags.writeable = False
+    f = flow.jit(lambda w, x: w * 2 - x, donate="w")
+    for size in (3, 3, 3):
+        w = flow.from_dlpack(held)
+        assert f(w, flow.ones(size)).tolist() == [1, 1, 1]
+        assert f(flow.ones(3), flow.ones(size)).tolist() == [1, 1, 1]
+        with pytest.raises(TraceError, match="donated"):
+            w.numpy()
+    assert held.tolist() == [1, 1, 1]
+
+
 def test_others_keep_the_memory_of_a_donated_argument() -> None:
     f = flow.jit(lambda x, w: w * 2 + x, donate=1)
     w = flow.ones(1000)

@@ -91,6 +91,30 @@ def test_captured_tensors_that_share_memory_with_an_argument() -> None:
     assert run(x).tolist() == plain.step(y).tolist()
 
 
+@pytest.mark.parametrize("check", [0, 1])
+def test_captured_views_in_the_place_of_others(check: int) -> None:
+    """Also where old ones still share memory with the argument, or do not any more."""
+    model = Model()
+    got = np.arange(8.0)
+
+    def step(x: Any) -> Any:
+        x += model.w
+        return x * 1
+
+    run = flow.jit(step, check=check)
+    at = slice
+    calls = [(2, at(1, 5)), (2, at(0, 4)), (2, at(4, 8)), (4, at(1, 5)), (4, None), (2, at(3, 7))]
+    for begin, place in calls:
+        got[...] = np.arange(8.0)
+        model.w = flow.ones(4) if place is None else flow.from_dlpack(got[place])
+        for _ in range(3):
+            wanted = got.copy()
+            wanted[begin : begin + 4] += 1 if place is None else wanted[place].copy()
+            seen = run(flow.from_dlpack(got)[begin : begin + 4])
+            assert seen.tolist() == wanted[begin : begin + 4].tolist()
+            assert got.tolist() == wanted.tolist()
+
+
 def test_memory_of_numpy() -> None:
     got, wanted = np.arange(8.0), np.arange(8.0)
     run = flow.jit(work)
