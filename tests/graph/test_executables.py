@@ -146,6 +146,23 @@ def test_results_alias_as_in_eager(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_results_over_one_constant_are_over_one_tensor(mode: str) -> None:
+    def constants(x: Any) -> Any:
+        t, other = flow.tensor([1.0, 2.0, 3.0]), flow.tensor([1.0, 2.0, 3.0])
+        return t, t[1:], t[::-1], other, t + x
+
+    with flow.flags(**MODES[mode]):
+        run = compiled(constants, [flow.ones(3)])
+        for _ in range(2):
+            t, part, turned, other, more = run(flow.ones(3))
+            part[...] = 9
+            turned[2] = 5
+            assert t.tolist() == [5, 9, 9]
+            assert other.tolist() == [1, 2, 3]
+            assert more.tolist() == [2, 3, 4]
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_a_failure_reaches_what_depends_on_it_and_nothing_else(mode: str) -> None:
     def solve(a: Any, b: Any) -> Any:
         b += 1

@@ -239,8 +239,10 @@ class Lowering final : public PlanSink {
     for (const Written& assign : program_.assigns) {  // what was assigned is a view of the target
       if (assign.last == root_[value]) x = moved(x, root, values_[assign.value]);
     }
-    if (is_constant(base_of(x))) {  // each run gives a new one
-      x = moved(x, root, cloned(root, 0));
+    if (is_constant(base_of(x))) {  // each run gives a new one, of which all views are
+      const auto [given, is_first] = given_constants_.try_emplace(root_[value]);
+      if (is_first) given->second = cloned(root, 0);
+      x = moved(x, root, given->second);
     }
     lowered_.results.push_back(placed(x));
     lowered_.bases[lowered_.results.back().base].is_result = true;
@@ -252,6 +254,7 @@ class Lowering final : public PlanSink {
   std::vector<int64_t> root_, last_use_;
   std::unordered_map<TensorStorage*, int64_t> numbers_;
   std::vector<StorageRef> held_;
+  std::unordered_map<int64_t, Tensor> given_constants_;  // copies that are results, by their roots
   // Of the operation that is lowered:
   std::vector<GivenScalar> given_;
   int lane_ = kCallersLane;
