@@ -14,24 +14,38 @@ import numpy as np
 
 from oneflow_lite.dtypes import computed_in
 
-_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 _WORD = re.compile(r"[\w.]+")
 _NUMERAL = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][0-9]*)?j?")
 _BITS = 63
 
 
 def literal(number: Any) -> str:
-    """Return a number as number_of() reads it: with the signs of zeros and of NaN."""
-    if isinstance(number, complex):
+    """Return a number as number_of() reads it: with the signs of zeros and of NaN.
+
+    NumPy's numbers have texts of their own, with the same signs.
+    """
+    if isinstance(number, complex | np.complexfloating):
         real, imag = literal(number.real), literal(number.imag)
         return f"({real}{'' if imag.startswith('-') else '+'}{imag}j)"
-    is_negative_nan = isinstance(number, float) and number != number and copysign(1, number) < 0
-    return "-nan" if is_negative_nan else repr(number)
+    is_nan = _is_real(number) and number != number
+    return "-nan" if is_nan and copysign(1, number) < 0 else repr(number)
+
+
+def _is_real(number: Any) -> bool:
+    if isinstance(number, np.generic):
+        return computed_in(number.dtype).kind == "f"
+    return isinstance(number, float)
+
+
+def without_quotes(text: str) -> str:
+    """Return the text with spaces in the place of strings, so that all else stays in its place."""
+    return _QUOTED.sub(lambda found: " " * len(found[0]), text)
 
 
 def check_numerals(text: str) -> None:
     """Raise ValueError where a word outside of quotes begins like a number, and is none."""
-    for word in _WORD.findall(_QUOTED.sub(" ", text)):
+    for word in _WORD.findall(without_quotes(text)):
         if (word[0].isnumeric() or word[0] == ".") and not _NUMERAL.fullmatch(word):
             raise ValueError(f"expected a number, got {word}")
 
@@ -102,13 +116,9 @@ def fitting(numbers: Sequence[Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any
 
 def split(text: str) -> list[str]:
     """Split at the commas that stand in no parentheses, brackets or quotes."""
-    parts, depth, start, quote = [], 0, 0, ""
-    for i, letter in enumerate(text):
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "'\"":
-            quote = letter
-        elif letter in "([{":
+    parts, depth, start = [], 0, 0
+    for i, letter in enumerate(without_quotes(text)):
+        if letter in "([{":
             depth += 1
         elif letter in ")]}":
             depth -= 1

@@ -61,12 +61,16 @@ Pattern pattern_of(PyObject* row) {
 
 namespace {
 
+bool is_equal(PyObject* x, PyObject* known) {
+  const int found = PyObject_RichCompareBool(x, known, Py_EQ);
+  if (found < 0) throw PythonErrorSet{};
+  return found == 1;
+}
+
 /// What tells 0.0 and -0.0 apart, in numbers of NumPy, too.
 bool has_same_text(PyObject* x, PyObject* known) {
   const Reference one(checked(PyObject_Repr(x))), other(checked(PyObject_Repr(known)));
-  const int is_equal = PyObject_RichCompareBool(one.get(), other.get(), Py_EQ);
-  if (is_equal < 0) throw PythonErrorSet{};
-  return is_equal == 1;
+  return is_equal(one.get(), other.get());
 }
 
 /// As a dict compares its keys.
@@ -77,9 +81,7 @@ bool is_same_key(PyObject* x, PyObject* known) {
     PyErr_Clear();  // the look-up says which argument cannot be hashed
     return false;
   }
-  const int is_equal = one == other ? PyObject_RichCompareBool(x, known, Py_EQ) : 0;
-  if (is_equal < 0) throw PythonErrorSet{};
-  return is_equal == 1;
+  return one == other && is_equal(x, known);
 }
 
 }  // namespace
@@ -95,7 +97,7 @@ bool is_same(PyObject* x, PyObject* known) {
     return std::memcmp(&one, &other, sizeof one) == 0;  // 0.0 is not -0.0
   }
   if (PyFloat_Check(x) || PyComplex_Check(x) || PyArray_IsScalar(x, Generic)) {
-    return has_same_text(x, known);
+    return is_equal(x, known) && has_same_text(x, known);  // the sign of NaN is in no text
   }
   // 1 and True are equal there, and sets in other orders, and empty ranges.
   const bool is_coarse = PyTuple_Check(x) || PyAnySet_Check(x) || PyRange_Check(x);

@@ -8,6 +8,7 @@ from oneflow_lite.graph.arguments.parameters import Parameters
 from oneflow_lite.graph.arguments.slots import computed
 from oneflow_lite.graph.jit.keys import Brought, Part
 from oneflow_lite.graph.jit.watch import Watch
+from oneflow_lite.graph.literals import literal
 from oneflow_lite.graph.tracing import NumberResult, Result, Traced
 from oneflow_lite.graph.trees import mapped
 
@@ -66,7 +67,7 @@ class StaticNumbers:
     def take(self, key: Part, brought: Brought) -> Part:
         """Move the static numbers from what a call brings along to its key."""
         numbers = brought.numbers
-        values = tuple(repr(numbers[place]) for place in self.places)
+        values = tuple(literal(numbers[place]) for place in self.places)
         brought.given = [x for k, x in enumerate(numbers) if k not in self.places]
         return key, values
 

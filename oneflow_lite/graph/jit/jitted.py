@@ -50,6 +50,7 @@ from oneflow_lite.graph.jit.report import Report
 from oneflow_lite.graph.jit.signatures import P, Q, R
 from oneflow_lite.graph.jit.steps import Call
 from oneflow_lite.graph.jit.watching import in_reach, watches
+from oneflow_lite.graph.literals import literal
 from oneflow_lite.graph.program import Program
 from oneflow_lite.graph.sites import at, user_site
 from oneflow_lite.graph.tracing import Traced, traced
@@ -335,7 +336,7 @@ class Jitted(_C.KnownCalls, Generic[P, R]):
                 self._statics.popitem(last=False)
             for place in places:
                 value = brought.numbers[place]
-                parts[numbers[place]] = (type(value), repr(value))
+                parts[numbers[place]] = (type(value), literal(value))
             key = self._statics[base].take(base, brought)
         if brought.sharing is not None:
             entry.shared = self._shared[base]

@@ -23,6 +23,7 @@ from oneflow_lite.dtypes import SUPPORTED
 from oneflow_lite.flags import flags
 from oneflow_lite.graph.arguments.parameters import Parameters
 from oneflow_lite.graph.arguments.sharing import Sharing, sharing_of
+from oneflow_lite.graph.literals import literal
 from oneflow_lite.graph.passes.context import PassContext
 from oneflow_lite.graph.tracing import GLOBAL_TENSOR, Spec
 from oneflow_lite.graph.trees import (
@@ -232,7 +233,7 @@ def _exact(x: Any) -> Part:
     if kind is str or kind is int:
         return kind, x
     if isinstance(x, float | complex | np.generic):
-        return kind, repr(x)
+        return kind, literal(x)
     if isinstance(x, Enum) and is_dataclass(x):  # which may not be hashable
         return kind, x.name
     if isinstance(x, tuple | frozenset):  # a loop over a set is in its own order

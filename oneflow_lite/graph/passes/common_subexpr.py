@@ -4,7 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from oneflow_lite.graph.calls import head_of
-from oneflow_lite.graph.ir import Function, Op, Scalar, Value
+from oneflow_lite.graph.ir import Function, Op, Scalar, Slot, Value
+from oneflow_lite.graph.literals import literal
 from oneflow_lite.graph.passes.base import FunctionPass, register_pass
 from oneflow_lite.graph.passes.context import PassContext
 from oneflow_lite.graph.passes.info import PassInfo
@@ -81,8 +82,9 @@ def _key(op: Op) -> Any:
 
 
 def _number_key(scalar: Scalar) -> Any:
-    """0.0 and -0.0 are equal, and 1 is True: the text tells them apart."""
-    return scalar.dtype, scalar.weak, type(scalar.value), repr(scalar.value)
+    """0.0 and -0.0 are equal, and 1 is True: the text tells them apart. A slot is itself alone."""
+    value = scalar.value if isinstance(scalar.value, Slot) else literal(scalar.value)
+    return scalar.dtype, scalar.weak, type(scalar.value), value
 
 
 def _may_be_one(first: Op, other: Op, memories: Memories) -> bool:

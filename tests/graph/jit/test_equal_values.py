@@ -1,10 +1,12 @@
 """Values that are equal and not alike have programs of their own."""
 
+import math
 from datetime import UTC, datetime, time, timedelta, timezone
 from decimal import Decimal
 from pathlib import PureWindowsPath
 from typing import Any
 
+import numpy as np
 import pytest
 
 import oneflow_lite as flow
@@ -44,6 +46,29 @@ def test_equal_values_that_are_not_alike(name: str) -> None:
     for given in (one, one, one, other, other, one, other):
         run(given, flow.ones(2))
     assert seen == [repr(one), repr(other)]
+
+
+NAN = float("nan")
+COMPLEX = (complex, np.complex128, np.complex64)
+NUMBERS: list[Any] = [float, complex, np.float64, np.float32, np.float16, np.longdouble]
+NUMBERS += [np.complex128, np.complex64, flow.bfloat16.type]
+
+
+@pytest.mark.parametrize("static", [(), ("given",)])
+@pytest.mark.parametrize("kind", NUMBERS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("is_held", [False, True])
+def test_the_sign_of_nan(kind: Any, static: Any, is_held: bool) -> None:
+    def note(given: Any, x: Any) -> Any:
+        number = given[0] if is_held else given
+        return flow.copysign(x, math.copysign(1, number.imag if kind in COMPLEX else number))
+
+    run = flow.jit(note, static=static)
+    numbers = [kind(complex(0, x)) if kind in COMPLEX else kind(x) for x in (NAN, -NAN)]
+    plus, minus = [(x,) for x in numbers] if is_held else numbers
+    for given in (plus, plus, plus, minus, minus, plus, minus):
+        sign = 1 if given is plus else -1
+        assert run(given, flow.ones(2)).tolist() == [sign, sign]
+    assert run.report()["traces"] == 2
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import oneflow_lite as flow
 from oneflow_lite.graph import Function, Op, Program, Value, passes, trace
 from oneflow_lite.graph.passes import DeadCode, EliminateCommonSubexpr, FoldConstant, PassContext
 
+NAN = float("nan")
 X = flow.tensor([1.0, 2.0, 3.0], dtype="float32")
 
 
@@ -175,12 +176,24 @@ return %3
         (lambda x: x.astype("int32"), lambda x: x.astype("int64")),
         (lambda x: x[1:] * 2, lambda x: x[:2] * 2),
         (lambda x: flow.argmax(x), lambda x: flow.argmin(x)),
+        (lambda x: flow.copysign(x, NAN), lambda x: flow.copysign(x, -NAN)),
+        (lambda x: x * complex(1, NAN), lambda x: x * complex(1, -NAN)),
+        (lambda x: x * np.float32(NAN), lambda x: x * np.float32(-NAN)),
     ],
 )
 def test_other_calls_are_not(one: Any, other: Any) -> None:
     program = trace(lambda x: (one(x) + 1, other(x) + 1), X).program
     made = EliminateCommonSubexpr()(program)
     assert names(made) == names(program)
+
+
+def test_numbers_of_a_run_are_each_its_own() -> None:
+    run = flow.jit(lambda x, a, b, c: (x * a + x * b, x * (a + b) + x * (a + c), x * a - x * a))
+    for a, b, c in ((2.0, 5.0, 9.0), (3.0, 3.0, -1.0)):
+        found = [y.tolist() for y in run(flow.ones(2), a, b, c)]
+        assert found == [[a + b] * 2, [a + b + a + c] * 2, [0.0] * 2]
+    made = EliminateCommonSubexpr()(run.program(flow.ones(2), 1.0, 2.0, 3.0))
+    assert names(made).count("multiply") == 4  # of a, b, a + b, a + c
 
 
 def test_two_results_are_two_memories() -> None:
