@@ -67,7 +67,14 @@ from oneflow_lite.graph.ir import (
     Value,
     row_major,
 )
-from oneflow_lite.graph.literals import fitting, integer, literal, number_of, split
+from oneflow_lite.graph.literals import (
+    fitting,
+    integer,
+    literal,
+    number_of,
+    split,
+    without_quotes,
+)
 from oneflow_lite.graph.stand_ins import evaluated, stand_ins
 
 _LETTERS = {"b": "bool", "i": "i", "u": "u", "f": "f", "c": "c"}
@@ -77,6 +84,7 @@ _CODES = {
 } | {np.dtype(bool): "bool"}
 _DTYPES = {code: dtype for dtype, code in _CODES.items()}
 _CONSTANTS_IN_TEXT = 16  # elements
+_COMMENT = "  # "
 _NO_EXTENTS: Mapping[int, str] = {}
 
 
@@ -188,7 +196,7 @@ class _Printer:
         return f"{self.slots[slot]}: {slot.kind.__name__} = {call}{self._site(slot.site)}"
 
     def _site(self, site: Site | None) -> str:
-        return f"  # {site[0]}:{site[1]}" if site and not self.is_structure else ""
+        return f"{_COMMENT}{site[0]}:{site[1]}" if site and not self.is_structure else ""
 
     def _operand(self, x: Value | Scalar) -> str:
         if isinstance(x, Value):
@@ -226,6 +234,7 @@ _CALL = re.compile(
     r"(?: into ([^@!]*?))?(?: from @(\d+))?(?: lane (\d+))?(?: ! (.*))?$"
 )
 _NAME = re.compile(r"%(\d+)$")
+_ASSIGN = re.compile(r"(%\d+) := (.*)$")
 _SLOT = re.compile(r"%s(\d+): (float|complex) = (?:parameter(?: (.*))?|(\w+)\((.*)\))$")
 _TYPED = re.compile(r"(\w+)\((.*)\)$")
 _LINE_BITS = 31
@@ -304,9 +313,9 @@ class _Reader:
         )
 
     def read(self, line: str) -> None:
-        if " := " in line:
-            target, last = line.split(" := ")
-            self.assigns.append((self._value(target), self._value(last)))
+        assign = _ASSIGN.match(line)
+        if assign:
+            self.assigns.append((self._value(assign[1]), self._value(assign[2])))
             return
         if line.startswith("%s"):
             self._slot(line)
@@ -346,7 +355,7 @@ class _Reader:
         )
 
     def _op(self, types: list[tuple[int, Type]], text: str) -> None:
-        text, _, place = text.partition("  # ")
+        text, place = _with_place(text)
         found = _CALL.match(text)
         if not found:
             raise ValueError("expected a call")
@@ -379,7 +388,7 @@ class _Reader:
         self.objects.append(HostObject(kind, text, None))
 
     def _slot(self, line: str) -> None:
-        text, _, place = line.partition("  # ")
+        text, place = _with_place(line)
         found = _SLOT.match(line) or _SLOT.match(text)
         if not found or int(found[1]) != len(self.slots):
             raise ValueError("expected the next number and how it is computed")
@@ -450,6 +459,12 @@ class _Reader:
         if text not in self.known_constants:
             raise ValueError(f"the constant {text} is not given; pass it in constants=")
         return laid_out(self.known_constants[text], given)
+
+
+def _with_place(text: str) -> tuple[str, str]:
+    """Return what stands before a comment, which none of its strings has, and the comment."""
+    end = without_quotes(text).find(_COMMENT)
+    return (text, "") if end < 0 else (text[:end], text[end + len(_COMMENT) :])
 
 
 def _site(place: str) -> Site | None:

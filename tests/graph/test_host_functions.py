@@ -296,3 +296,17 @@ def test_operands_are_checked_at_each_run(name: str, device: str) -> None:
             assert str(recorded.value) == str(eager.value)
             with pytest.raises(ValueError, match=r"expected"):
                 flow.synchronize()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a  # b", "a := b", "'", "a' \"", "\\", "\\'", "a](%0) from @0 ! io", "x, y='3'", "a\nb"],
+)
+def test_names_in_texts(name: str) -> None:
+    program = trace(lambda x: host_func(more, [], [x * 1], name=name), flow.ones(2)).program
+    text = str(program)
+    read = Program.parse(text)
+    assert read == program
+    assert str(read) == text
+    assert [op.site for op in read.main.ops] == [op.site for op in program.main.ops]
+    assert read.main.ops[-1].name == name

@@ -408,7 +408,7 @@ def test_names_of_arguments() -> None:
     assert "parameter y" in str(other)
 
 
-@pytest.mark.parametrize("name", ["a b", "'", '"x', " x", "x\ny", "  # net.py:3", "%1"])
+@pytest.mark.parametrize("name", ["a b", "'", '"x', " x", "x\ny", "  # net.py:3", "%1", "a := b"])
 def test_names_of_any_kind(name: str) -> None:
     main = Program("main")
     with flow.graph.building(main):
