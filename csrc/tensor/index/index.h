@@ -46,8 +46,8 @@ bool scatter_here(const Issuer& issuer, const Tensor& x, const Tensor& selector,
 bool scatter_here(const Issuer& issuer, const Tensor& x, const Tensor& selector,
                   const Scalar& value);
 
-/// Error(index) where there are indices (of shape `picked`) and one of the `count` leading dimensions
-/// of x that they go along has no elements, whatever the indices are. `axes`: the numbers of these.
+/// Error(index) where there are indices (of shape `picked`), and one of the `count` leading
+/// dimensions of x that they go along has no elements. `axes` are the numbers of these.
 void require_elements(const char* name, const Dims& picked, const Dims& x, const int64_t* axes,
                       int count);
 
