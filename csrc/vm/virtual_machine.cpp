@@ -64,9 +64,10 @@ void VirtualMachine::collect_predecessors(const Instruction& header, const Opera
 }
 
 /// With the issue mutex: puts the instruction into a slot and links it; nullptr when none is free.
-/// The slot still has its guard: it cannot be dispatched yet.
+/// The slot still has its guard: it cannot be dispatched yet. `at_once`: as in Window::record().
 Slot* VirtualMachine::enter(const Instruction& header, const Operand* operands, int count,
-                            void* body, Construct construct, const Seqs& predecessors) {
+                            void* body, Construct construct, const Seqs& predecessors,
+                            bool at_once) {
   Slot* slot = window_.claim();
   if (!slot) return nullptr;
   const Seq seq = window_.last_seq();
@@ -76,7 +77,7 @@ Slot* VirtualMachine::enter(const Instruction& header, const Operand* operands, 
   construct(slot->body, body);
   window_.link(slot, predecessors);
   slot->seq.store(seq, std::memory_order_release);
-  window_.record(operands, count, seq);
+  window_.record(operands, count, seq, at_once);
   header.stream->state().note_issued(header.bytes, seq);
   ++window_.issued;
   return slot;
@@ -97,7 +98,7 @@ Seq VirtualMachine::issue_body(const Instruction& header, const Operand* operand
       std::lock_guard<std::mutex> lock(window_.issue_mutex());
       Seqs predecessors;
       collect_predecessors(header, operands, count, &predecessors);
-      slot = enter(header, operands, count, body, construct, predecessors);
+      slot = enter(header, operands, count, body, construct, predecessors, false);
       seq = window_.last_seq();
     }
     if (slot) break;
@@ -130,7 +131,7 @@ Seq VirtualMachine::issue_naive(const Instruction& header, const Operand* operan
       std::lock_guard<std::mutex> lock(window_.issue_mutex());
       collect_predecessors(header, operands, count, &predecessors);
       if (predecessors.empty()) {
-        slot = enter(header, operands, count, body, construct, predecessors);
+        slot = enter(header, operands, count, body, construct, predecessors, true);
         seq = window_.last_seq();
       }
       // A thread that forks leaves functions alone; everything else ends on its own.
@@ -158,7 +159,8 @@ void VirtualMachine::barrier(SiteId site) {
     Slot* slot = nullptr;
     {
       std::lock_guard<std::mutex> lock(window_.issue_mutex());
-      slot = enter(header, nullptr, 0, &body, [](void*, void*) {}, window_.all_in_flight());
+      slot = enter(header, nullptr, 0, &body, [](void*, void*) {}, window_.all_in_flight(),
+                   false);
       if (slot) window_.barrier = window_.last_seq();
     }
     if (slot) return dispatch_if_last(slot);

@@ -141,7 +141,7 @@ class VirtualMachine {
   Seq issue_naive(const Instruction& header, const Operand* operands, int count, void* body,
                   Construct construct);
   Slot* enter(const Instruction& header, const Operand* operands, int count, void* body,
-              Construct construct, const Seqs& predecessors);
+              Construct construct, const Seqs& predecessors, bool at_once);
   void collect_predecessors(const Instruction& header, const Operand* operands, int count,
                             Seqs* out);
   bool is_naive() const;

@@ -78,10 +78,12 @@ void Window::predecessors(const Operand* operands, int count, Seqs* out) const {
   }
 }
 
-void Window::record(const Operand* operands, int count, Seq seq) {
+void Window::record(const Operand* operands, int count, Seq seq, bool at_once) {
   // Writes last: an object that is both read and written ends as written.
   for (int i = 0; i < count; ++i) {
-    if (operands[i].access == Access::read) add_read(&operands[i].object->joint(), seq);
+    if (operands[i].access == Access::read) {
+      add_read(&operands[i].object->joint(), seq, at_once);
+    }
   }
   for (int i = 0; i < count; ++i) {
     if (operands[i].access == Access::read) continue;
@@ -120,16 +122,19 @@ bool Window::join(Dependence& object, Dependence& to) {
 
 // Keeps the list short: finished reads leave, and so do reads that are already dispatched to the
 // in-order queue of this one. It is dispatched later, so reaching it implies having reached them.
-void Window::add_read(Dependence* object, Seq seq) {
+// That holds for what runs in turn only: a naive instruction runs before those that are dispatched
+// and not launched.
+void Window::add_read(Dependence* object, Seq seq, bool at_once) {
   auto& reads = object->reads_;
   if (!reads.empty() && reads.back() == seq) return;
   const int size = reads.size();
   if (size >= kPruneReads && (size & (size - 1)) == 0) {
     const Stream* stream = slot_of(seq).header.stream;
+    const bool in_turn = stream->in_order() && !at_once;
     int kept = 0;
     for (Seq read : reads) {
       if (!in_flight(read)) continue;
-      if (stream->in_order() && slot_of(read).header.stream == stream &&
+      if (in_turn && slot_of(read).header.stream == stream &&
           slot_of(read).reached(Milestone::dispatched)) {
         continue;
       }

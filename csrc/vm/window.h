@@ -49,8 +49,9 @@ class Window {
   /// All instructions in flight (on one device), in no order.
   Seqs all_in_flight(const DeviceState* on = nullptr) const;
   Seq last_write(const Dependence& object) const { return object.joint().last_write_; }
-  /// Makes `seq` the latest access of its operands.
-  void record(const Operand* operands, int count, Seq seq);
+  /// Makes `seq` the latest access of its operands. `at_once`: it will run without a turn in its
+  /// stream's list.
+  void record(const Operand* operands, int count, Seq seq, bool at_once);
   /// The operand with the object that represents its own, so that slots can be compared.
   static Operand joint(const Operand& operand) {
     return {&operand.object->joint(), operand.access, operand.by_host};
@@ -63,7 +64,7 @@ class Window {
 
  private:
   bool in_use(const Dependence& object) const;
-  void add_read(Dependence* object, Seq seq);
+  void add_read(Dependence* object, Seq seq, bool at_once);
 
   std::mutex issue_mutex_;
   std::unique_ptr<Slot[]> slots_;

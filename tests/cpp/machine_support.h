@@ -51,6 +51,13 @@ const InstructionType kFunctionType = {
     [](const void*, Description*) {},
 };
 
+/// Of functions that may wait for anything, in a CallOut.
+const InstructionType kCallType = [] {
+  InstructionType type = kFunctionType;
+  type.calls_out = true;
+  return type;
+}();
+
 /// Runs `work` where the stream's instructions run: here, or on the device's queue. What it throws
 /// there becomes the instruction's asynchronous error.
 void run_on_stream(LaunchContext& context, std::function<void()> work) {

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "machine_support.h"
+#include "vm/pool/call_out.h"
 #include "vm/waiting/memory.h"
 
 namespace ofl::vm {
@@ -251,6 +252,33 @@ void test_naive_caller_beside_a_full_queue() {
   CHECK(world.machine.stats().in_flight == 0);
 }
 
+// What is naive has no turn on the queue: it does not stand for the reads that wait there.
+void test_a_naive_read_stands_for_no_other() {
+  World world;
+  Dependence shared;
+  int value = 1, seen = 0;
+  std::promise<void> begun, opened;
+  world.issue(
+      kMock0, StreamType::compute, {},
+      [&](LaunchContext& context) {
+        CallOut call(context);
+        begun.set_value();
+        opened.get_future().wait();
+      },
+      nullptr, 0, kCallType);
+  begun.get_future().wait();
+  for (int i = 0; i < 8; ++i) {
+    world.run(kMock0, StreamType::compute, {reads(shared)}, [&] { seen += value; });
+  }
+  world.machine.options().naive = true;
+  world.run(kMock0, StreamType::compute, {reads(shared)}, [&] { seen += value; });
+  std::thread other([&] { opened.set_value(); });
+  world.run(kMock0, StreamType::compute, {writes(shared)}, [&] { value = 100; });
+  other.join();
+  world.machine.drain(std::nullopt);
+  CHECK(seen == 9 && value == 100);
+}
+
 void test_barrier() {
   World world;
   std::atomic<bool> before{false};
@@ -434,6 +462,7 @@ int main() {
   test_starving_streams_feed_each_other();
   test_starving_in_the_middle_of_a_queue();
   test_naive_caller_beside_a_full_queue();
+  test_a_naive_read_stands_for_no_other();
   test_shutdown_beside_an_issuer();
 #ifndef __SANITIZE_THREAD__
   test_fork();

@@ -119,12 +119,6 @@ void test_an_endless_chain_ends() {
   CHECK(refused);
 }
 
-const InstructionType kCallType = [] {
-  InstructionType type = kFunctionType;
-  type.calls_out = true;
-  return type;
-}();
-
 /// A function on the compute stream of a device, called when its queue has run dry.
 Seq call_out(World& world, Device device, const std::vector<Operand>& operands,
              std::function<void()> work) {
