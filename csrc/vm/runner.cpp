@@ -5,9 +5,19 @@
 #include <sys/prctl.h>
 #endif
 
+#include "vm/failure/failure.h"
+
 namespace ofl::vm {
 
 thread_local std::string Runner::thread_name_;
+
+void Runner::make_thread(const std::string& name, const std::function<void()>& make) {
+  const std::optional<Error> error = catch_error(make);
+  if (!error) return;
+  fail(ErrorKind::runtime, "[", name,
+       "] the system refuses a thread for this stream: ", error->what(),
+       "; raise the limits on threads and memory (ulimit -u, ulimit -v)");
+}
 
 void Runner::begin_thread(const std::string& name) {
   thread_name_ = name;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <string>
 
@@ -25,8 +26,14 @@ class Runner {
   };
 
   virtual ~Runner() = default;
+  /// Any thread: there is a thread, or one starts. Throws Error(runtime) where the system refuses
+  /// it. A thread may end again when it has had nothing to do.
+  void require_thread() {
+    if (!has_thread_.load(std::memory_order_acquire)) start();
+  }
   /// Any thread, after making work visible (seq_cst): starts a thread or wakes one that sleeps,
-  /// unless one that is awake will look.
+  /// unless one that is awake will look. Where the system refuses the first thread, the work stays
+  /// in its list. The next call, or a thread that waits, tries again.
   virtual void wake() = 0;
   /// A host thread has begun to wait: ends a nap between two looks at a busy device queue.
   virtual void end_nap() = 0;
@@ -45,11 +52,17 @@ class Runner {
   static void forget_thread() { thread_name_.clear(); }
 
  protected:
+  /// As require_thread(), of a runner that has none.
+  virtual void start() = 0;
+  /// Calls `make`, which makes a thread of the stream `name`; Error(runtime) where it cannot.
+  static void make_thread(const std::string& name, const std::function<void()>& make);
   /// The calling thread is a runner's from now on.
   static void begin_thread(const std::string& name);
   static void end_thread() {
     if (void (*hook)() = end_hook_.load()) hook();
   }
+
+  std::atomic<bool> has_thread_{false};  // written with the mutex of the threads
 
  private:
   static inline std::atomic<void (*)()> end_hook_{nullptr};

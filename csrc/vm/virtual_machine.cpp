@@ -86,6 +86,7 @@ Slot* VirtualMachine::enter(const Instruction& header, const Operand* operands, 
 Seq VirtualMachine::issue_body(const Instruction& header, const Operand* operands, int count,
                                void* body, Construct construct) {
   if (is_naive(header)) return issue_naive(header, operands, count, body, construct);
+  if (!header.is_attended) header.stream->runner().require_thread();
   const bool observed = observer() != nullptr;
   const int64_t begin = observed ? now_ns() : 0;
   Description description;
@@ -154,6 +155,7 @@ void VirtualMachine::barrier(SiteId site) {
   header.name = "barrier";
   header.stream = &stream(Device{}, StreamType::barrier);
   header.site = site;
+  header.stream->runner().require_thread();
   BarrierBody body;
   for (;;) {
     Slot* slot = nullptr;

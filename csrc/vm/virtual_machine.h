@@ -54,8 +54,8 @@ class VirtualMachine {
 
   /// Any thread. Queues `body` (moved from) to run on header.stream after everything that its
   /// operands order before it. Returns at once unless the device's bound is reached (then waits,
-  /// without the lock of the layer above) or in naive mode. Throws Error(interrupted), then `body`
-  /// is untouched.
+  /// without the lock of the layer above) or in naive mode. Throws Error(interrupted), or
+  /// Error(runtime) where the system refuses the stream's first thread; then `body` is untouched.
   template <typename Body>
   Seq issue(const Instruction& header, const Operand* operands, int count, Body&& body) {
     using Value = std::decay_t<Body>;

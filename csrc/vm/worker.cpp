@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/pause.h"
 #include "ep/threads/helper_pool.h"
+#include "vm/failure/failure.h"
 
 namespace ofl::vm {
 
@@ -23,10 +24,8 @@ constexpr int64_t kLongNapNs = 1'000'000, kLongestNapNs = 8'000'000;
 // asleep_, it passes through the mutex, so the worker is either before its last look or inside the
 // wait.
 void Worker::wake() {
-  if (!started_.load(std::memory_order_seq_cst)) {
-    std::lock_guard<std::mutex> lock(start_mutex_);
-    if (!started_.load(std::memory_order_relaxed)) start_locked();
-  }
+  // Without a thread the work stays where it is: see Runner::wake().
+  if (!has_thread_.load(std::memory_order_seq_cst) && catch_error([this] { start(); })) return;
   if (!asleep_.load(std::memory_order_seq_cst)) return;
   {
     std::lock_guard<std::mutex> lock(parking_->mutex);
@@ -49,16 +48,18 @@ void Worker::end_nap() {
   parking_->wakeup.notify_one();
 }
 
-void Worker::start_locked() {
-  thread_ = std::thread([this] { loop(); });
-  started_.store(true, std::memory_order_release);
+void Worker::start() {
+  std::lock_guard<std::mutex> lock(*start_mutex_);
+  if (has_thread_.load(std::memory_order_relaxed)) return;
+  make_thread(name_, [this] { thread_ = std::thread([this] { loop(); }); });
+  has_thread_.store(true, std::memory_order_release);
 }
 
 // An instruction may be dispatched after the thread's last look, while the waker still sees the
-// thread as started. It gets a new thread.
+// thread as started. The calling thread runs it: the system may refuse another thread.
 void Worker::stop() {
-  std::lock_guard<std::mutex> lock(start_mutex_);
-  while (thread_.joinable()) {
+  std::lock_guard<std::mutex> lock(*start_mutex_);
+  if (thread_.joinable()) {
     stopping_.store(true, std::memory_order_seq_cst);
     {
       std::lock_guard<std::mutex> parked(parking_->mutex);
@@ -66,16 +67,30 @@ void Worker::stop() {
     parking_->wakeup.notify_one();
     thread_.join();
     stopping_.store(false, std::memory_order_seq_cst);
-    started_.store(false, std::memory_order_seq_cst);
-    if (work_.has_ready()) start_locked();
+    has_thread_.store(false, std::memory_order_seq_cst);
   }
+  while (work_.has_ready()) run_here();
+}
+
+/// With the start mutex, in place of the thread: so those that make work visible meanwhile see one.
+/// What comes too late is seen by the caller, which looks again.
+void Worker::run_here() {
+  has_thread_.store(true, std::memory_order_seq_cst);
+  {
+    std::lock_guard<std::mutex> baton(work_.baton());
+    work_.run_ready(false);
+    work_.retire_finished(true);
+  }
+  has_thread_.store(false, std::memory_order_seq_cst);
 }
 
 void Worker::after_fork_in_child() {
   new std::thread(std::move(thread_));  // it was the parent's; there is nothing to join here
   parking_.release();                   // that thread may have been using it
   parking_ = std::make_unique<Parking>();
-  started_.store(false, std::memory_order_relaxed);
+  start_mutex_.release();
+  start_mutex_ = std::make_unique<std::mutex>();
+  has_thread_.store(false, std::memory_order_relaxed);
   asleep_.store(false, std::memory_order_relaxed);
   napping_.store(false, std::memory_order_relaxed);
   stands_by_ = nullptr;

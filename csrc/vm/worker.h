@@ -46,7 +46,8 @@ class Worker final : public Runner {
     int64_t called_at = 0;
   };
 
-  void start_locked();
+  void start() override;
+  void run_here();
   void loop();
   bool run_round(bool stopping);
   void idle(int64_t* idle_since_ns);
@@ -63,9 +64,9 @@ class Worker final : public Runner {
   const std::string& name_;
   const bool has_helpers_;
   std::unique_ptr<Parking> parking_ = std::make_unique<Parking>();
-  std::mutex start_mutex_;  // guards thread_
+  // Guards thread_. Another one in a forked child: a thread may start the worker during the fork.
+  std::unique_ptr<std::mutex> start_mutex_ = std::make_unique<std::mutex>();
   std::thread thread_;
-  std::atomic<bool> started_{false};
   std::atomic<bool> asleep_{false};  // seq_cst against Work::has_ready()
   std::atomic<bool> napping_{
       false};  // asleep for a bounded time; seq_cst against waited_since_ns()

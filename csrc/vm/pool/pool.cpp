@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <system_error>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/pause.h"
+#include "vm/failure/failure.h"
 
 namespace ofl::vm {
 
@@ -35,6 +35,7 @@ thread_local int64_t Pool::waited_ns_ = 0;
 // 4. Short functions are left to a thread that runs, which looks again as in 3. A function may take
 //    longer than expected: so they are left to it only while another thread watches. That one
 //    lowers watched_ before it sleeps for good, and then looks, as in 1.
+// The exception is a system that refuses the only thread: see Runner::wake().
 void Pool::wake() {
   if (searching_.load(std::memory_order_seq_cst) > 0) return;
   if (is_short() && running_.load(std::memory_order_seq_cst) > 0 &&
@@ -54,7 +55,9 @@ void Pool::wake_one() {
       ++threads_->woken;
       searching_.fetch_add(1, std::memory_order_seq_cst);  // in its name
     } else if (threads_->alive < limit_.load(std::memory_order_relaxed)) {
-      return start_locked();
+      // Where the system has no more threads, those that there are do the work.
+      static_cast<void>(catch_error([this] { start_locked(); }));
+      return;
     } else {
       return;
     }
@@ -62,16 +65,18 @@ void Pool::wake_one() {
   threads_->wakeup.notify_one();
 }
 
-/// Where the system has no more threads, those that there are do the work.
+void Pool::start() {
+  std::lock_guard<std::mutex> lock(threads_->mutex);
+  if (threads_->alive == 0) start_locked();
+}
+
 void Pool::start_locked() {
-  try {
+  make_thread(name_, [this] {
     const int number = threads_->alive;
     threads_->all.emplace_back([this, number] { loop(number); });
-  } catch (const std::system_error&) {
-    if (threads_->alive == 0) throw;
-    return;
-  }
+  });
   ++threads_->alive;
+  has_thread_.store(true, std::memory_order_release);
   searching_.fetch_add(1, std::memory_order_seq_cst);  // in its name
 }
 
@@ -89,6 +94,7 @@ void Pool::stop() {
     if (!all.empty()) continue;
     if (!work_.has_ready()) return;
     wake_one();
+    if (!has_thread_.load(std::memory_order_acquire)) work_.run_ready(false);  // refused
   }
 }
 
@@ -101,6 +107,7 @@ void Pool::after_fork_in_child() {
   watched_.store(false, std::memory_order_relaxed);
   lingers_.store(false, std::memory_order_relaxed);
   visits_.store(0, std::memory_order_relaxed);
+  has_thread_.store(false, std::memory_order_relaxed);
   is_searching_ = stepped_back_ = false;
 }
 
@@ -232,7 +239,7 @@ bool Pool::watch(std::unique_lock<std::mutex>& lock) {
 bool Pool::leave_locked() {
   Threads& threads = *threads_;
   --threads.asleep;
-  --threads.alive;
+  if (--threads.alive == 0) has_thread_.store(false, std::memory_order_release);
   if (threads.stopping) threads.wakeup.notify_all();  // one of them may have slept beside this one
   const auto self = std::find_if(threads.all.begin(), threads.all.end(), [](std::thread& each) {
     return each.get_id() == std::this_thread::get_id();

@@ -78,6 +78,7 @@ class Pool final : public Runner {
     bool stopping = false;
   };
 
+  void start() override;
   void wake_one();
   void start_locked();
   void loop(int number);

@@ -72,8 +72,18 @@ std::optional<Error> Waiting::sleep_until(const char* reason, const Done& done, 
                                               "] waits for a function that will not return: "
                                               "its thread ended with the interpreter"));
     }
+    if (std::optional<Error> error = require_threads()) return error;
     watch_for_hang(&retired, &since);
   }
+}
+
+/// The system may have refused the thread of a stream when its work got ready.
+std::optional<Error> Waiting::require_threads() {
+  return catch_error([this] {
+    for (Stream* stream : devices_.streams()) {
+      if (stream->has_ready()) stream->runner().require_thread();
+    }
+  });
 }
 
 bool Waiting::retire_on_stopped() {

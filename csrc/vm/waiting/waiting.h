@@ -88,6 +88,7 @@ class Waiting {
   std::optional<Error> sleep_until(const char* reason, const Done& done, void* token,
                                    int64_t deadline);
   void watch_for_hang(int64_t* retired, int64_t* since);
+  std::optional<Error> require_threads();
   bool is_lost();
   bool mark_waited(Seq seq);
   bool help(Seq seq);
