@@ -222,7 +222,7 @@ class [[gnu::visibility("default")]] Device {
   /// The value for GemmCall::rounds.
   virtual bool rounds_gemm() { return false; }
 
-  /// Makes this the calling thread's device, where the backend has such a notion.
+  /// Makes this the calling thread's device, where the backend has such a notion. Throws nothing.
   virtual void set_active() {}
 
   /// Threads that help with large kernels that run in the calling thread; nullptr where none do.

@@ -78,6 +78,20 @@ assert (flow.ones(3) + 1).tolist() == [2, 2, 2]
     succeeds(run_program, code)
 
 
+@pytest.mark.parametrize("code", [1, 700])
+def test_a_worker_that_gets_no_context(run_program: Run, code: int) -> None:
+    program = """
+x = flow.ones(300_000, device="cuda:0")
+flow.synchronize()
+sim.configure("fail=cuCtxSetCurrent:1:CODE")
+failures = outcome([x.cpu()])                   # by a worker that starts for it
+assert failures and all("lost: cuCtxSetCurrent" in text for text in failures), failures
+sim.reset_faults()
+assert (flow.ones(3) + 1).tolist() == [2, 2, 2]
+"""
+    succeeds(run_program, program.replace("CODE", str(code)))
+
+
 @pytest.mark.parametrize(
     "name",
     [

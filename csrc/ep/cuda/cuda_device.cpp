@@ -155,9 +155,11 @@ void* CudaDevice::load_kernel(const std::string& image, const char* name) {
   return function;
 }
 
+// By a thread that has nobody to tell: what it launches fails with the device.
 void CudaDevice::set_active() {
   if (context_.is_dead()) return;
-  context_.check(Current::keep(context_), "cuCtxSetCurrent");
+  const cuda::Result result = Current::keep(context_);
+  if (result != cuda::kSuccess) return context_.lose(result, "cuCtxSetCurrent");
   cuda::Relaxed::for_good();
 }
 
