@@ -102,6 +102,12 @@ Seqs Window::all_in_flight(const DeviceState* on) const {
   return found;
 }
 
+bool Window::is_full() const {
+  size_t taken = 0;
+  while (taken <= mask_ && slots_[taken].seq.load(std::memory_order_acquire) != 0) ++taken;
+  return taken > mask_;
+}
+
 bool Window::in_use(const Dependence& object) const {
   const auto taken = [this](Seq seq) { return in_flight(seq); };
   return taken(object.last_write_) ||

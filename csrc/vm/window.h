@@ -25,6 +25,8 @@ class Window {
   Slot& slot_of(Seq seq) { return slots_[seq & mask_]; }
   Slot& slot_at(size_t i) { return slots_[i]; }
   size_t size() const { return mask_ + 1; }
+  /// All slots are taken.
+  bool is_full() const;
   /// The youngest instruction that a host thread waits for, or kNoneAwaited. A hint.
   Seq last_awaited(const Board& board) const {
     const Seq seq = board.last_awaited();

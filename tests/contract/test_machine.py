@@ -331,6 +331,28 @@ print(y.tolist())
     assert re.search(r"add on mock:0 compute, waiting, .*program.py:6", done.stderr)
 
 
+@pytest.mark.parametrize("device", ["cpu", "mock:0"])
+@pytest.mark.parametrize("most", ["1024", "100000"])  # of the device: with so many, the window's
+def test_the_watchdog_reports_a_thread_that_waits_for_room(
+    run_program: Callable[..., object], device: str, most: str
+) -> None:
+    code = """
+import sys, threading, oneflow_lite as flow
+held = flow.zeros(3)
+opened = threading.Event()
+flow.vm.host_func(lambda _: opened.wait(), writes=[held], name="slow one")
+x = held.to(sys.argv[1])
+threading.Timer(2, opened.set).start()
+for _ in range(3000):
+    x = x + 1
+print(x.tolist())
+"""
+    done = run_program(code, device, hang_timeout="300ms", max_in_flight=most)
+    assert (done.returncode, done.stdout) == (0, "[3000.0, 3000.0, 3000.0]\n")
+    assert "nothing has retired for 0.3 s while a thread waits" in done.stderr
+    assert "slow one on cpu host_func, calling" in done.stderr
+
+
 def test_the_watchdog_can_be_switched_off(run_program: Callable[..., object]) -> None:
     code = """
 import threading, oneflow_lite as flow

@@ -53,10 +53,11 @@ void Waiting::wait_for_room(DeviceState& state) {
     for (Seq seq : present) wait_for_worker(seq, kReason);  // most others end before the youngest
   }
   bool is_slow = false;
+  HangWatch watch;
   while (!state.has_room(most, most_bytes, is_slow ? 1 : 2)) {
     const Seq middle = middle_in_flight(&state, std::min(most, state.in_flight()));
     if (middle == 0) return;  // all of it retired meanwhile
-    is_slow = !wait_a_while(middle);
+    is_slow = !wait_a_while(middle, &watch);
   }
 }
 
@@ -79,18 +80,22 @@ void Waiting::wait_for_partners(const std::atomic<int64_t>& joined, int64_t most
 
 void Waiting::wait_for_slot() {
   if (RunningScope::any()) return wait_for_slot_inside();
-  const Seq middle = middle_in_flight(nullptr, static_cast<int64_t>(window_.size()));
-  if (middle) wait_a_while(middle);
+  HangWatch watch;
+  while (window_.is_full()) {
+    const Seq middle = middle_in_flight(nullptr, static_cast<int64_t>(window_.size()));
+    if (middle) wait_a_while(middle, &watch);
+  }
 }
 
 /// Until the instruction has retired: true. It may be a function that waits for the calling thread;
 /// so false after a while, in which others may have retired.
-bool Waiting::wait_a_while(Seq seq) {
+bool Waiting::wait_a_while(Seq seq, HangWatch* watch) {
   const int64_t deadline = now_ns() + kWhileNs;
   PacedCall call;
   note_pace(call);
   note_awaited(seq);
-  host_wait(kReason, [&] { return mark_waited(seq) || now_ns() >= deadline; }, kSpinNs, deadline);
+  const auto done = [&] { return mark_waited(seq) || now_ns() >= deadline; };
+  host_wait(kReason, done, watch, kSpinNs, deadline);
   return !window_.in_flight(seq);
 }
 

@@ -21,7 +21,8 @@ constexpr double kMaxHelpCost = 2e7;  // about 10 ms, in which the thread cannot
 
 // The hooks are called outside any destructor and any catch-all: an interpreter that is shutting
 // down may end this thread inside them by unwinding it.
-void Waiting::host_wait(const char* reason, const Done& done, int64_t spin_ns, int64_t deadline) {
+void Waiting::host_wait(const char* reason, const Done& done, HangWatch* watch, int64_t spin_ns,
+                        int64_t deadline) {
   if (done()) return;
   const int64_t begin = now_ns();
   void* token = hooks_->release();
@@ -31,7 +32,7 @@ void Waiting::host_wait(const char* reason, const Done& done, int64_t spin_ns, i
   if (helpers) helpers->stand_by();
   std::optional<Error> interrupt = spin_until(done, token, spin_ns);
   if (helpers) helpers->stand_down();
-  if (!interrupt) interrupt = sleep_until(reason, done, token, deadline);
+  if (!interrupt) interrupt = sleep_until(reason, done, token, watch, deadline);
   board_.end_wait();
   hooks_->acquire(token);
   if (Observer* observer = board_.observer()) observer->synced(reason, begin, now_ns());
@@ -57,9 +58,7 @@ std::optional<Error> Waiting::spin_until(const Done& done, void* token, int64_t 
 }
 
 std::optional<Error> Waiting::sleep_until(const char* reason, const Done& done, void* token,
-                                          int64_t deadline) {
-  int64_t retired = 0;
-  int64_t since = 0;
+                                          HangWatch* watch, int64_t deadline) {
   for (int64_t looked = now_ns();;) {
     const std::chrono::nanoseconds left(deadline - now_ns());
     const std::chrono::nanoseconds slice = retire_on_stopped() ? kStoppedSlice : kSlice;
@@ -73,7 +72,7 @@ std::optional<Error> Waiting::sleep_until(const char* reason, const Done& done, 
                                               "its thread ended with the interpreter"));
     }
     if (std::optional<Error> error = require_threads()) return error;
-    watch_for_hang(&retired, &since);
+    watch_for_hang(watch);
   }
 }
 
@@ -110,18 +109,18 @@ bool Waiting::is_lost() {
   return devices_.in_flight() > 0 && devices_.retired_count() == retired;
 }
 
-void Waiting::watch_for_hang(int64_t* retired, int64_t* since) {
+void Waiting::watch_for_hang(HangWatch* watch) {
   const double timeout = board_.options.hang_timeout.load(std::memory_order_relaxed);
   const int64_t now_retired = devices_.retired_count();
   const int64_t now = now_ns();
-  if (*since == 0 || now_retired != *retired) {
-    *retired = now_retired;
-    *since = now;
-  } else if (timeout > 0 && now - *since >= static_cast<int64_t>(timeout * 1e9)) {
+  if (watch->since == 0 || now_retired != watch->retired) {
+    watch->retired = now_retired;
+    watch->since = now;
+  } else if (timeout > 0 && now - watch->since >= static_cast<int64_t>(timeout * 1e9)) {
     const std::string report = report_();
     std::fprintf(stderr, "oneflow_lite: nothing has retired for %g s while a thread waits\n%s",
                  timeout, report.c_str());
-    *since = now;
+    watch->since = now;
   }
 }
 

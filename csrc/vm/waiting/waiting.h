@@ -81,13 +81,25 @@ class Waiting {
   using Done = std::function<bool()>;
   static constexpr int64_t kSpinNs = 100'000;  // to sleep and be woken costs half of it
 
+  /// Of a thread that waits, maybe in several calls of host_wait(): when it last saw that something
+  /// had retired.
+  struct HangWatch {
+    int64_t retired = 0;
+    int64_t since = 0;  // 0: it has not looked yet
+  };
+
   /// The one place where a host thread blocks. `done` is called with the board's mutex held.
   void host_wait(const char* reason, const Done& done, int64_t spin_ns = kSpinNs,
-                 int64_t deadline = kNoDeadline);
+                 int64_t deadline = kNoDeadline) {
+    HangWatch watch;
+    host_wait(reason, done, &watch, spin_ns, deadline);
+  }
+  void host_wait(const char* reason, const Done& done, HangWatch* watch, int64_t spin_ns,
+                 int64_t deadline);
   std::optional<Error> spin_until(const Done& done, void* token, int64_t spin_ns);
   std::optional<Error> sleep_until(const char* reason, const Done& done, void* token,
-                                   int64_t deadline);
-  void watch_for_hang(int64_t* retired, int64_t* since);
+                                   HangWatch* watch, int64_t deadline);
+  void watch_for_hang(HangWatch* watch);
   std::optional<Error> require_threads();
   bool is_lost();
   bool mark_waited(Seq seq);
@@ -101,7 +113,7 @@ class Waiting {
   Seqs all_in_flight(const DeviceState* on);
 
   // In room.cpp.
-  bool wait_a_while(Seq seq);
+  bool wait_a_while(Seq seq, HangWatch* watch);
   Seq middle_in_flight(const DeviceState* state, int64_t span);
   bool could_have_stayed(DeviceState& state);
 
