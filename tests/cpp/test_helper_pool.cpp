@@ -448,6 +448,13 @@ void test_ends_at_any_time() {
   CHECK(every_chunk_once(pool, kChunks));
 }
 
+void test_a_child_watches_no_more_than_its_parent() {
+  HelperPool pool(2);
+  pool.crowding().set_watched(false);
+  pool.after_fork_in_child();
+  CHECK(!pool.crowding().is_watched());
+}
+
 }  // namespace
 }  // namespace ofl::ep
 
@@ -475,6 +482,7 @@ int main() {
   test_work_in_time_is_forgiven_slowly();
   test_a_helper_that_is_replaced_may_come_later();
   test_what_is_not_watched_is_never_crowded();
+  test_a_child_watches_no_more_than_its_parent();
   test_a_helper_that_is_late_is_left_out();
   test_ends_at_any_time();
 #if !defined(__SANITIZE_THREAD__)  // which does not let a forked child start threads

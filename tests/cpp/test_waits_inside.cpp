@@ -1,10 +1,12 @@
 // Functions that wait for others of their pool, from several threads, in both modes.
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <thread>
 
 #include "machine_support.h"
 #include "vm/pool/call_out.h"
+#include "vm/pool/pool.h"
 
 namespace ofl::vm {
 namespace {
@@ -189,6 +191,62 @@ void test_a_function_that_stops_its_stream() {
   CHECK(told.find("cannot wait for itself") != std::string::npos);
 }
 
+#ifndef __SANITIZE_THREAD__  // which does not let a forked child start threads
+/// In the child: as many functions at once as there are threads, and the pool is full.
+int run_two_at_once(World& world, Pool& pool) {
+  world.machine.fork().after_in_child();
+  world.machine.fork().fail_lost_functions();
+  std::promise<void> opened;
+  std::shared_future<void> is_open = opened.get_future().share();
+  std::atomic<int> inside{0};
+  for (int i = 0; i < 2; ++i) {
+    world.run(kCpu, StreamType::engine, {}, [&] {
+      ++inside;
+      is_open.wait();
+    });
+  }
+  CHECK(eventually([&] { return inside == 2; }));
+  CHECK(pool.is_full());
+  opened.set_value();
+  world.machine.drain(std::nullopt);
+  CHECK(eventually([&] { return !pool.is_full(); }));  // its threads come back a moment later
+  return g_failed == 0 ? 42 : 1;
+}
+
+// The functions of the parent that wait make room for others in its pool, but not in the child's.
+void test_the_room_of_those_that_wait_is_not_the_childs() {
+  World world;
+  world.machine.options().pool_threads.store(2);
+  Pool& pool = static_cast<Pool&>(world.machine.stream(kCpu, StreamType::engine).runner());
+  Dependence held;
+  std::promise<void> opened;
+  std::atomic<int> waiting{0};
+  const auto gate = [&](LaunchContext& context) {
+    const CallOut call(context);
+    opened.get_future().wait();
+  };
+  const auto wait = [&](LaunchContext& context) {
+    const CallOut call(context);
+    ++waiting;
+    world.machine.wait_for_value(held, "test");
+  };
+  world.issue(kCpu, StreamType::host_func, {writes(held)}, gate, nullptr, 0, kCallType);
+  for (int i = 0; i < 4; ++i) {
+    world.issue(kCpu, StreamType::engine, {}, wait, nullptr, 0, kCallType);
+  }
+  CHECK(eventually([&] { return waiting == 4 && !pool.is_full(); }));  // the last one waits, too
+  world.machine.fork().before();
+  const pid_t child = fork();
+  if (child == 0) _exit(run_two_at_once(world, pool));
+  world.machine.fork().after_in_parent();
+  opened.set_value();
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 42);
+  world.machine.drain(std::nullopt);
+}
+#endif
+
 }  // namespace
 }  // namespace ofl::vm
 
@@ -205,5 +263,8 @@ int main() {
   test_functions_on_streams(false);
   test_functions_on_streams(true);
   test_a_function_that_stops_its_stream();
+#ifndef __SANITIZE_THREAD__
+  test_the_room_of_those_that_wait_is_not_the_childs();
+#endif
   return ofl::report();
 }

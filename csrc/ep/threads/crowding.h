@@ -35,6 +35,7 @@ class Crowding {
 
   /// Whether anything is noted. Where not, it is never crowded.
   void set_watched(bool watched);
+  bool is_watched() const { return watched_.load(std::memory_order_relaxed); }
 
   /// Work is better kept with the thread that has it. Without a reading of the clock where no
   /// thread has been late for long.

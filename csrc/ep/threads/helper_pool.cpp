@@ -411,6 +411,7 @@ void HelperPool::help(const std::shared_ptr<Shared>& shared) {
 void HelperPool::after_fork_in_child() {
   auto& left_behind = *new std::shared_ptr<Shared>(std::move(shared_));
   shared_ = std::make_shared<Shared>(left_behind->name);
+  shared_->crowding.set_watched(left_behind->crowding.is_watched());
 }
 
 }  // namespace ofl::ep

@@ -108,12 +108,19 @@ void Pool::after_fork_in_child() {
   lingers_.store(false, std::memory_order_relaxed);
   visits_.store(0, std::memory_order_relaxed);
   has_thread_.store(false, std::memory_order_relaxed);
+  limit_.store(asked_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   is_searching_ = stepped_back_ = false;
 }
 
-void Pool::block(bool begins) {
-  limit_.fetch_add(begins ? 1 : -1, std::memory_order_relaxed);
-  if (begins && work_.has_ready()) wake();
+const void* Pool::block() {
+  limit_.fetch_add(1, std::memory_order_relaxed);
+  if (work_.has_ready()) wake();
+  return threads_.get();
+}
+
+// The child of a fork by the thread that waits has other threads, and has forgotten the wait.
+void Pool::unblock(const void* since) {
+  if (since == threads_.get()) limit_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void Pool::set_threads(int threads) {

@@ -37,8 +37,10 @@ class Pool final : public Runner {
   void set_threads(int threads);
   /// All that there may be are in functions.
   bool is_full() const { return running_.load() >= limit_.load(); }
-  /// A function of this pool begins, or ends, to wait: meanwhile another one may run.
-  void block(bool begins);
+  /// A function of this pool begins to wait: until unblock() with the result another one may run.
+  /// Functions of the parent that wait at a fork do so no more in the child.
+  const void* block();
+  void unblock(const void* since);
   /// While it lives, a thread that is not of this pool retires a function of it. That can be what
   /// the end of the machine waits for, so stop() waits for this thread, too.
   class Visit {

@@ -55,15 +55,16 @@ class Blocked {
   Blocked() {
     Stream& stream = *RunningScope::slot().header.stream;
     if (!stream.calls_in_turn()) pool_ = &static_cast<Pool&>(stream.runner());
-    if (pool_) pool_->block(true);
+    if (pool_) since_ = pool_->block();
   }
   ~Blocked() {
-    if (pool_) pool_->block(false);
+    if (pool_) pool_->unblock(since_);
   }
   Blocked(const Blocked&) = delete;
 
  private:
   Pool* pool_ = nullptr;
+  const void* since_ = nullptr;
 };
 
 }  // namespace
