@@ -64,7 +64,9 @@ void VirtualMachine::collect_predecessors(const Instruction& header, const Opera
 }
 
 /// With the issue mutex: puts the instruction into a slot and links it; nullptr when none is free.
-/// The slot still has its guard: it cannot be dispatched yet. `at_once`: as in Window::record().
+/// The slot still has its guard: it cannot be dispatched yet. What may fail for want of memory comes
+/// before the construction of the body, and until then nobody knows the slot. `at_once`: as in
+/// Window::record().
 Slot* VirtualMachine::enter(const Instruction& header, const Operand* operands, int count,
                             void* body, Construct construct, const Seqs& predecessors,
                             bool at_once) {
@@ -74,12 +76,13 @@ Slot* VirtualMachine::enter(const Instruction& header, const Operand* operands, 
   slot->header = header;
   slot->variables = header.variables ? *header.variables : nullptr;
   for (int i = 0; i < count; ++i) slot->operands.push_back(Window::joint(operands[i]));
+  window_.make_room(slot, predecessors);
+  header.stream->state().note_issued(header.bytes, seq);
   construct(slot->body, body);
   window_.link(slot, predecessors);
-  slot->seq.store(seq, std::memory_order_release);
-  window_.record(operands, count, seq, at_once);
-  header.stream->state().note_issued(header.bytes, seq);
+  window_.record(*slot, seq, at_once);
   ++window_.issued;
+  slot->seq.store(seq, std::memory_order_release);
   return slot;
 }
 
@@ -161,8 +164,7 @@ void VirtualMachine::barrier(SiteId site) {
     Slot* slot = nullptr;
     {
       std::lock_guard<std::mutex> lock(window_.issue_mutex());
-      slot = enter(header, nullptr, 0, &body, [](void*, void*) {}, window_.all_in_flight(),
-                   false);
+      slot = enter(header, nullptr, 0, &body, [](void*, void*) {}, window_.all_in_flight(), false);
       if (slot) window_.barrier = window_.last_seq();
     }
     if (slot) return dispatch_if_last(slot);

@@ -78,18 +78,27 @@ void Window::predecessors(const Operand* operands, int count, Seqs* out) const {
   }
 }
 
-void Window::record(const Operand* operands, int count, Seq seq, bool at_once) {
-  // Writes last: an object that is both read and written ends as written.
-  for (int i = 0; i < count; ++i) {
-    if (operands[i].access == Access::read) {
-      add_read(&operands[i].object->joint(), seq, at_once);
-    }
+// Lists of reads grow by doubling. Edges must not move once one of them is published.
+void Window::make_room(Slot* slot, const Seqs& predecessors) {
+  const int more = predecessors.size() - 3;
+  if (more > static_cast<int>(slot->more_edges.size())) slot->more_edges.resize(more);
+  for (const Operand& operand : slot->operands) {
+    if (operand.access != Access::read) continue;
+    auto& reads = operand.object->reads_;
+    const int size = reads.size();
+    reads.reserve((size & (size - 1)) == 0 ? 2 * size : size + 1);
   }
-  for (int i = 0; i < count; ++i) {
-    if (operands[i].access == Access::read) continue;
-    Dependence& object = operands[i].object->joint();
-    object.last_write_ = seq;
-    object.reads_.clear();
+}
+
+void Window::record(const Slot& slot, Seq seq, bool at_once) noexcept {
+  // Writes last: an object that is both read and written ends as written.
+  for (const Operand& operand : slot.operands) {
+    if (operand.access == Access::read) add_read(operand.object, seq, at_once);
+  }
+  for (const Operand& operand : slot.operands) {
+    if (operand.access == Access::read) continue;
+    operand.object->last_write_ = seq;
+    operand.object->reads_.clear();
   }
 }
 
@@ -156,11 +165,7 @@ void Window::add_read(Dependence* object, Seq seq, bool at_once) {
 // belongs to P. If our compare-exchange comes before P's closing exchange in the list's
 // modification order, P's finisher finds our edge and releases it. If it comes after, it fails: P
 // has reached the milestone and (acquire against the closing release) all it wrote is visible.
-void Window::link(Slot* slot, const Seqs& predecessors) {
-  const int count = predecessors.size();
-  if (count > 3 && slot->more_edges.size() < static_cast<size_t>(count - 3)) {
-    slot->more_edges.resize(count - 3);  // before any edge is published: edges must not move
-  }
+void Window::link(Slot* slot, const Seqs& predecessors) noexcept {
   for (Seq seq : predecessors) {
     Slot& predecessor = slot_of(seq);
     Edge& edge = slot->edge(slot->edge_count);

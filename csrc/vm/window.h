@@ -51,9 +51,11 @@ class Window {
   /// All instructions in flight (on one device), in no order.
   Seqs all_in_flight(const DeviceState* on = nullptr) const;
   Seq last_write(const Dependence& object) const { return object.joint().last_write_; }
-  /// Makes `seq` the latest access of its operands. `at_once`: it will run without a turn in its
-  /// stream's list.
-  void record(const Operand* operands, int count, Seq seq, bool at_once);
+  /// With its operands in it, which are joints: takes the memory that link() and record() need.
+  void make_room(Slot* slot, const Seqs& predecessors);
+  /// Makes `seq` the latest access of the slot's operands. `at_once`: it will run without a turn in
+  /// its stream's list.
+  void record(const Slot& slot, Seq seq, bool at_once) noexcept;
   /// The operand with the object that represents its own, so that slots can be compared.
   static Operand joint(const Operand& operand) {
     return {&operand.object->joint(), operand.access, operand.by_host};
@@ -62,7 +64,7 @@ class Window {
   /// changed: both are being accessed, and an object has one last write.
   bool join(Dependence& object, Dependence& to);
   /// Adds edges from all `predecessors` (finished ones are passed over) to `slot`.
-  void link(Slot* slot, const Seqs& predecessors);
+  void link(Slot* slot, const Seqs& predecessors) noexcept;
 
  private:
   bool in_use(const Dependence& object) const;
