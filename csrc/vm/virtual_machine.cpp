@@ -64,9 +64,9 @@ void VirtualMachine::collect_predecessors(const Instruction& header, const Opera
 }
 
 /// With the issue mutex: puts the instruction into a slot and links it; nullptr when none is free.
-/// The slot still has its guard: it cannot be dispatched yet. What may fail for want of memory comes
-/// before the construction of the body, and until then nobody knows the slot. `at_once`: as in
-/// Window::record().
+/// The slot still has its guard: it cannot be dispatched yet. All that may fail for want of memory
+/// comes before the construction of the body, and until then nobody knows the slot. `at_once`: as
+/// in Window::record().
 Slot* VirtualMachine::enter(const Instruction& header, const Operand* operands, int count,
                             void* body, Construct construct, const Seqs& predecessors,
                             bool at_once) {
