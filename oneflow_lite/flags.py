@@ -6,7 +6,6 @@ The environment is read once, at import; C++ never reads it. Flags hold for the 
 import difflib
 import logging
 import os
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from oneflow_lite.flag_values import (
     parse_seconds,
     quantity,
 )
+from oneflow_lite.locks import make_lock
 
 PREFIX = "ONEFLOW_LITE_"
 LOG = logging.getLogger("oneflow_lite")
@@ -356,7 +356,7 @@ class Flags(flag_types.FlagTypes):
     __slots__ = ("_lock", "_rows", "_settings")
 
     def __init__(self, rows: tuple[Flag, ...]) -> None:
-        self._lock = threading.RLock()  # guards _settings; a signal handler may have scopes, too
+        self._lock = make_lock()  # guards _settings; a signal handler may have scopes, too
         self._rows = {row.name: row for row in rows}
         # The process's setting of each flag, then those of the scopes in the order of their begin.
         self._settings = {row.name: [_Setting(row.default, "default")] for row in rows}

@@ -24,6 +24,7 @@ class Benchmark final : public vm::Observer {
            bool on_stream, int64_t begin_ns, int64_t end_ns) override;
   Rows rows() const;
   void clear();
+  std::mutex& mutex() { return mutex_; }  // held across fork
 
  private:
   mutable std::mutex mutex_;  // guards rows_

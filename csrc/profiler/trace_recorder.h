@@ -54,6 +54,7 @@ class TraceRecorder final : public vm::Observer {
 
   /// Everything recorded since the last call.
   Trace take();
+  std::mutex& mutex() { return mutex_; }  // held across fork
 
  private:
   /// Parts of a run, which are described when they are taken.

@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <mutex>
 
-namespace ofl::vm {
+#include "vm/failure/poison_mutex.h"
 
-namespace {
-std::mutex failure_mutex;  // guards Dependence::poisons_ of all objects; failures are rare
-}
+namespace ofl::vm {
 
 std::atomic<int64_t> Dependence::poisoned_objects_{0};
 
 FailurePtr Dependence::find_failure(Seq reader) const {
-  std::lock_guard<std::mutex> lock(failure_mutex);
+  std::lock_guard<std::mutex> lock(poison_mutex);
   FailurePtr earliest;
   for (const Poison& poison : poisons_) {
     if (poison.since >= reader) continue;
@@ -22,7 +20,7 @@ FailurePtr Dependence::find_failure(Seq reader) const {
 }
 
 void Dependence::poison(const FailurePtr& failure, Seq since) {
-  std::lock_guard<std::mutex> lock(failure_mutex);
+  std::lock_guard<std::mutex> lock(poison_mutex);
   joint().add_poison({since, failure});
 }
 
@@ -39,7 +37,7 @@ void Dependence::add_poison(const Poison& poison) {
 
 // Every instruction between the failure and `since` has retired, as `since` is a write.
 void Dependence::forgive(Seq since) {
-  std::lock_guard<std::mutex> lock(failure_mutex);
+  std::lock_guard<std::mutex> lock(poison_mutex);
   Dependence& object = joint();
   const auto is_older = [since](const Poison& each) { return each.since < since; };
   auto& known = object.poisons_;
@@ -50,9 +48,9 @@ void Dependence::forgive(Seq since) {
   poisoned_objects_.fetch_sub(1);
 }
 
-// Under failure_mutex: poison comes either before, and is copied here, or it finds the joint.
+// Under poison_mutex: poison comes either before, and is copied here, or it finds the joint.
 void Dependence::join(Dependence& to) {
-  std::lock_guard<std::mutex> lock(failure_mutex);
+  std::lock_guard<std::mutex> lock(poison_mutex);
   for (const Poison& poison : poisons_) to.add_poison(poison);
   const int32_t count = std::max(joined_.load(std::memory_order_relaxed), 1);
   to.joined_.fetch_add(count, std::memory_order_release);

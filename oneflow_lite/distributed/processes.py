@@ -20,10 +20,11 @@ from oneflow_lite.distributed.errors import in_one_line
 from oneflow_lite.distributed.host_memory import share
 from oneflow_lite.flags import flags
 from oneflow_lite.launchers import TORCHRUN, Launcher, meant_size, own_environment
+from oneflow_lite.locks import make_lock
 from oneflow_lite.profiler.ranks import enter_world
 from oneflow_lite.profiler.trace import write_file
 
-_lock = threading.RLock()
+_lock = make_lock()
 _is_known = False
 _mpi: Any = None
 

@@ -2,8 +2,6 @@
 
 import ctypes
 import operator
-import os
-import threading
 from collections.abc import Iterable, Sequence
 from typing import Any, SupportsIndex
 
@@ -14,6 +12,7 @@ from oneflow_lite._C import Device, Tensor
 from oneflow_lite.cuda import kernels
 from oneflow_lite.engine.completion import Completion
 from oneflow_lite.engine.variables import Var
+from oneflow_lite.locks import make_lock
 
 _POINTER_BYTES = 8
 _MOST_THREADS = 1024  # of a block
@@ -144,17 +143,7 @@ class CudaKernel:
         return f"CudaKernel({self.name!r})"
 
 
-_loading = threading.Lock()  # so that a kernel is compiled once
-
-
-def _forget_lock() -> None:
-    """In a child: a thread of the parent that had the lock does not exist here."""
-    global _loading
-    _loading = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_lock)
+_loading = make_lock()  # so that a kernel is compiled once
 
 
 def _unique(tensors: Iterable[Tensor]) -> list[Tensor]:

@@ -7,7 +7,6 @@ is issued.
 import os
 import platform
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import NamedTuple
 
 from oneflow_lite import _C
 from oneflow_lite.flags import LOG, PREFIX, flags
+from oneflow_lite.locks import make_lock
 
 _FOLDER = Path(__file__).parents[1] / "openblas"
 _PREFIX = "scipy_"  # of its symbols
@@ -54,7 +54,7 @@ class Blas(NamedTuple):
     own_loops: bool = False
 
 
-_lock = threading.Lock()  # guards the one below while it is found
+_lock = make_lock()  # guards the one below while it is found
 _found: Blas | None = None
 
 

@@ -21,13 +21,13 @@ Times are nanoseconds of one monotonic clock; in the trace, microseconds since t
 import json
 import os
 import stat
-import threading
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from oneflow_lite import _C
+from oneflow_lite.locks import make_lock
 from oneflow_lite.profiler import ranks
 from oneflow_lite.profiler.collectives import arrows
 
@@ -174,7 +174,7 @@ class _Recorder:
     """Shares the machine's one recorder between profiles that are open at the same time."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards _open
+        self._lock = make_lock()  # guards _open
         self._open: list[Profile] = []
 
     def begin(self, profile: Profile) -> None:

@@ -5,7 +5,6 @@ where it is until the program runs.
 """
 
 import copy
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -17,6 +16,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.dtypes import canonical
+from oneflow_lite.locks import make_lock
 
 Numpys = np.random.Generator | np.random.RandomState
 _MOST_LETTERS = 120  # of a parameter in the text of a program
@@ -47,7 +47,7 @@ class Recorded:
     _source: tuple[Numpys, Any]  # of those that draw NumPy's numbers
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # guards the stream; a draw may draw again
+        self._lock = make_lock()  # guards the stream; a draw may draw again
         self._own = _C.recording_notes()  # of the recording that made it
 
     def _notes(self) -> Any:

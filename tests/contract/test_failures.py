@@ -330,4 +330,5 @@ except Failed as error:
 """
     done = run_program(code, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.count("[2.0, 2.0, 2.0]") == 2 and "no\n" in done.stdout
+    assert done.stdout.count("[2.0, 2.0, 2.0]") == 2
+    assert "no\n" in done.stdout

@@ -11,12 +11,14 @@ PyTypeObject* on_complete_type = nullptr;
 namespace {
 
 // Retirement runs with the baton of a pool, where no Python code may run. Without the GIL it puts
-// off the release of Python's objects.
+// off the release of Python's objects. The lock before it is taken with the GIL: a thread that
+// forks has the GIL, so the child finds the lock free.
 bool complete(const OnComplete& self, std::optional<Error> error) {
-  PyThreadState* const state = PyEval_SaveThread();
-  const bool is_first = self.pending->complete(std::move(error));
-  PyEval_RestoreThread(state);
-  return is_first;
+  return self.pending->complete(std::move(error), [](const auto& retire) {
+    PyThreadState* const state = PyEval_SaveThread();
+    retire();
+    PyEval_RestoreThread(state);
+  });
 }
 
 Error error_of(PyObject* exception) {

@@ -17,6 +17,7 @@
 #include "python/errors.h"
 #include "python/gil.h"
 #include "python/machine/fork.h"
+#include "python/machine/profiler.h"
 #include "python/runtime.h"
 #include "vm/board/running_scope.h"
 
@@ -94,6 +95,7 @@ void prepare() {
   if (!fork_announced || !has_gil()) return;
   KeepGil keep;
   runtime().machine.fork().before();
+  lock_observers();
   ops::cuda::publishing_mutex().lock();
   thread_state_mutex().lock();
   fork_prepared = true;
@@ -103,6 +105,7 @@ void unlock_prepared() {
   if (!std::exchange(fork_prepared, false)) return;
   thread_state_mutex().unlock();
   ops::cuda::publishing_mutex().unlock();
+  unlock_observers();
 }
 
 void after_in_parent() {

@@ -1,10 +1,11 @@
 // Switches the observers on and off, and hands what they have seen to Python as plain tuples.
-#include "profiler/trace_recorder.h"
+#include "python/machine/profiler.h"
 
 #include <pybind11/pybind11.h>
 
 #include "distributed/world/collective.h"
 #include "profiler/benchmark.h"
+#include "profiler/trace_recorder.h"
 #include "python/bind.h"
 #include "python/errors.h"
 #include "python/issue_site.h"
@@ -107,6 +108,16 @@ py::dict profile_stop(bool wait) {
 }
 
 }  // namespace
+
+void lock_observers() {
+  recorder().mutex().lock();
+  benchmark().mutex().lock();
+}
+
+void unlock_observers() {
+  benchmark().mutex().unlock();
+  recorder().mutex().unlock();
+}
 
 void bind_profiler(py::module_& m) {
   m.def("profile_start", [] {

@@ -18,8 +18,10 @@ class Pending {
  public:
   using Retire = std::function<void(const std::optional<Error>&)>;
 
-  /// The function has completed, or failed with `error`. False: it had completed before.
-  bool complete(std::optional<Error> error) {
+  /// The function has completed, or failed with `error`. False: it had completed before. If it has
+  /// returned, `run(retire)` is called, which calls `retire()`.
+  template <typename Run>
+  bool complete(std::optional<Error> error, const Run& run) {
     Retire retire;
     {
       std::lock_guard<std::mutex> lock(mutex_);
@@ -28,8 +30,11 @@ class Pending {
       error_ = std::move(error);
       retire = std::exchange(retire_, nullptr);
     }
-    if (retire) retire(error_);
+    if (retire) run([&] { retire(error_); });
     return true;
+  }
+  bool complete(std::optional<Error> error) {
+    return complete(std::move(error), [](const auto& retire) { retire(); });
   }
 
   /// By its pool, once the function has returned: true if it has completed; else `retire` is called

@@ -4,9 +4,27 @@
 #include <thread>
 
 #include "vm/board/running_scope.h"
+#include "vm/failure/poison_mutex.h"
 #include "vm/pool/pool_policy.h"
 
 namespace ofl::vm {
+
+namespace {
+
+/// In the child: ends the functions that are in this state.
+void end_lost(Window& window, SlotState state) {
+  std::vector<Slot*> lost;
+  {
+    std::lock_guard<std::mutex> lock(window.issue_mutex());
+    for (Seq seq : window.all_in_flight()) {
+      Slot& slot = window.slot_of(seq);
+      if (slot.state.load(std::memory_order_relaxed) == state) lost.push_back(&slot);
+    }
+  }
+  for (Slot* slot : lost) slot->header.stream->policy().end_lost(slot);
+}
+
+}  // namespace
 
 // No thread issues meanwhile, and no function of a pool begins or retires, as we have the batons of
 // the pools. So an instruction becomes active only by the retirement of another. Nothing is active
@@ -75,11 +93,13 @@ void Fork::lock() {
   shared_ranges_.mutex().lock();
   window_.issue_mutex().lock();
   board_.failures.mutex().lock();
+  poison_mutex.lock();
   devices_.lock();
 }
 
 void Fork::unlock() {
   devices_.unlock();
+  poison_mutex.unlock();
   board_.failures.mutex().unlock();
   window_.issue_mutex().unlock();
   shared_ranges_.mutex().unlock();
@@ -108,7 +128,6 @@ void Fork::after_in_child() {
 // retired with batons, so without the lock of the layer above, whose objects are let go later.
 void Fork::fail_lost_functions() {
   const Error error(ErrorKind::runtime, "was in flight in another thread when the process forked");
-  std::vector<Slot*> lost;
   {
     std::lock_guard<std::mutex> lock(window_.issue_mutex());
     for (Seq seq : window_.all_in_flight()) {
@@ -118,14 +137,14 @@ void Fork::fail_lost_functions() {
       Failure failure = *make_failure(&slot, error);
       failure.seq = 0;  // synchronize() does not raise it
       slot.failure = std::make_shared<const Failure>(failure);
-      if (slot.state.load(std::memory_order_relaxed) == SlotState::calling) lost.push_back(&slot);
     }
   }
   void* token = waiting_.hooks().release();
   for (Stream* stream : devices_.streams()) stream->forget_calls();
-  for (Slot* slot : lost) slot->header.stream->policy().end_lost(slot);
+  end_lost(window_, SlotState::calling);
+  for (Stream* stream : devices_.streams()) stream->policy().abandon_pending(error);
+  end_lost(window_, SlotState::pending);  // a thread has completed them and was about to retire them
   for (Stream* stream : devices_.streams()) {
-    stream->policy().abandon_pending(error);
     if (stream->is_pool()) static_cast<PoolPolicy&>(stream->policy()).run_ready_here();
   }
   waiting_.hooks().acquire(token);

@@ -6,7 +6,6 @@ run ─► feeds and fetches checked ─► key ─► kept? ── no ──►
                                  feeds, variables of the scope ─► Compiled ─► fetches
 """
 
-import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, overload
@@ -25,6 +24,7 @@ from oneflow_lite.graph.nearest import nearest
 from oneflow_lite.graph.program import Program
 from oneflow_lite.graph.sites import here
 from oneflow_lite.graph.trees import mapped
+from oneflow_lite.locks import make_lock
 from oneflow_lite.ops.creation.data import empty
 
 _MOST_PROGRAMS = 8
@@ -91,7 +91,7 @@ class Executor:
         context_for("Executor", opt_level)
         self._opt_level = opt_level
         self._kept: OrderedDict[Any, Compiled] = OrderedDict()
-        self._lock = threading.RLock()  # guards _kept; one thread compiles, others wait
+        self._lock = make_lock()  # guards _kept; one thread compiles, others wait
         self._compiled = 0
 
     def __repr__(self) -> str:

@@ -6,7 +6,6 @@ call ─► known call ─► program ─► results
        └─ new ─► trace, again while an argument turns out to be static
 """
 
-import threading
 import warnings
 from collections import OrderedDict, deque
 from collections.abc import Callable
@@ -55,6 +54,7 @@ from oneflow_lite.graph.program import Program
 from oneflow_lite.graph.sites import at, user_site
 from oneflow_lite.graph.tracing import Traced, traced
 from oneflow_lite.graph.trees import KeptMethod, TooDeepError, mapped
+from oneflow_lite.locks import make_lock
 
 _WARN_AT = 8  # traces of one function
 _MOST_REASONS = 256
@@ -92,7 +92,7 @@ class Jitted(_C.KnownCalls, Generic[P, R]):
         self._owner: Any = None  # of a method, which the class has as this:
         self._descriptor: Any = None
         self._kept_as = f"{self._name} of jit {next(_numbers)}"  # among an object's attributes
-        self._lock = threading.RLock()  # guards all that changes; one thread traces, others wait
+        self._lock = make_lock()  # guards all that changes; one thread traces, others wait
         self._reasons: deque[str] = deque(maxlen=_MOST_REASONS)
         self._traces = self._since_clear = 0
         self._breaks: deque[str] = deque(maxlen=_MOST_REASONS)

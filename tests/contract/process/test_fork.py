@@ -1,14 +1,18 @@
 """Fork: the child has a machine that works, whatever the parent was doing."""
 
 import os
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from oneflow_lite import locks
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork"),
@@ -272,3 +276,126 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     done = run_program(code, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "ended 0\n"
+
+
+@contextmanager
+def in_another_thread(scope: Any) -> Iterator[None]:
+    """Another thread has entered the scope for the time of the block."""
+    entered, leave = threading.Event(), threading.Event()
+
+    def stay() -> None:
+        with scope:
+            entered.set()
+            leave.wait()
+
+    thread = threading.Thread(target=stay)
+    thread.start()
+    assert entered.wait(60)
+    try:
+        yield
+    finally:
+        leave.set()
+        thread.join()
+
+
+def test_locks_of_other_threads_are_free_in_the_child() -> None:
+    """What Python's part of the package guards with a lock works in a child at once."""
+    generator = np.random.default_rng(5)
+    own = flow.random.default_rng(5)
+    function = flow.graph.jit(lambda x: x * 2 + 1)
+
+    def check() -> bool:
+        signal.alarm(30)
+        with flow.profiler.profile() as prof, flow.flags(fusion="0"):
+            x = function(flow.ones(3))
+        same = own.normal(size=3).tolist() == generator.normal(size=3).tolist()
+        return same and x.tolist() == [3.0] * 3 and len(prof.records) > 0
+
+    held = [lock for lock in locks._made if lock.acquire(blocking=False)]
+    assert {flow.flags._lock, function._lock, own._lock} <= set(held)
+    for lock in held:
+        lock.release()
+
+    def nest(rest: list[Any]) -> None:
+        if rest:
+            with in_another_thread(rest[0]):
+                nest(rest[1:])
+        else:
+            in_child(check)
+
+    nest([flow.flags._lock, function._lock, own._lock, flow.profiler.trace._recorder._lock])
+
+
+def test_the_thread_that_forks_keeps_its_locks() -> None:
+    lock = locks.make_lock()
+
+    def check() -> bool:
+        signal.alarm(30)
+        lock.release()
+        with in_another_thread(lock):
+            return True
+
+    with lock:
+        in_child(check)
+
+
+def test_functions_that_complete_during_a_fork(run_program: Callable[..., Any]) -> None:
+    """Another thread has completed one, and would have retired it after the fork."""
+    code = """
+import os, signal, threading, oneflow_lite as flow
+from oneflow_lite import engine
+stop = threading.Event()
+def loop():
+    while not stop.is_set():
+        given, begun = [], threading.Event()
+        def later(run, on_complete):
+            given.append(on_complete)
+            begun.set()
+        engine.push_async(later)
+        begun.wait()
+        given.pop()()
+threads = [threading.Thread(target=loop) for _ in range(2)]
+for t in threads: t.start()
+ends = []
+for _ in range(60):
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(20)
+        flow.synchronize()
+        os._exit(flow.vm.stats()["in_flight"])
+    ends.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    if ends[-1]: break
+stop.set()
+for t in threads: t.join()
+print(ends[-1])
+"""
+    done = run_program("import warnings; warnings.simplefilter('ignore')" + code, timeout=100)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "0\n")
+
+
+def test_fork_while_a_worker_tells_the_recorder(run_program: Callable[..., Any]) -> None:
+    """The record of the function makes the list of records grow, which takes a while."""
+    code = """
+import ctypes, os, signal, time
+hooks = []
+os.register_at_fork(before=lambda: [hook() for hook in hooks])
+import oneflow_lite as flow
+from oneflow_lite import engine
+sleep = engine.CFunction(ctypes.CDLL(None).usleep, 20_000)
+x = flow.ones(3)
+engine.push(sleep).wait()
+flow.profiler.profile().__enter__()
+for _ in range((1 << 20) - 1): x + 1
+def meanwhile():
+    hooks.clear()
+    engine.push(sleep)
+    time.sleep(0.0205)
+hooks.append(meanwhile)
+pid = os.fork()
+if pid == 0:
+    signal.alarm(30)
+    os._exit(0 if (x + 1).tolist() == [2] * 3 else 1)
+os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 0)
+"""
+    done = run_program("import warnings; warnings.simplefilter('ignore')" + code, timeout=100)
+    assert (done.returncode, done.stderr) == (0, "")
