@@ -835,7 +835,7 @@ def failure(x: Tensor, method: str) -> BaseException | None:
     """What a look at x raises; waits like a look of this name."""
 
 # --- profiling
-def profile_start() -> None: ...
+def profile_start(wait: bool) -> None: ...
 def profile_stop(wait: bool) -> dict[str, Any]:
     """{'lanes': [(id, name, kind)], 'records': [tuple, ...], 'collectives': {seq: (rank, key of
     the group, number in it)}}; see profiler/trace.py."""

@@ -179,24 +179,45 @@ class _Recorder:
 
     def begin(self, profile: Profile) -> None:
         with self._lock:
-            self._collect()
-            self._open.append(profile)
-            _C.profile_start()
+            try:
+                self._collect()
+                self._open.append(profile)
+                _C.profile_start(True)
+            except BaseException:  # Ctrl-C ends a wait
+                self._close(profile, wait=False)
+                raise
 
     def end(self, profile: Profile, wait: bool = True) -> None:
         with self._lock:
             if not any(profile is each for each in self._open):
                 raise RuntimeError("[profile] the block is left, and was not entered")
-            self._collect(wait)
-            self._open.remove(profile)
-            if self._open:
-                _C.profile_start()
+            try:
+                self._collect(wait)
+            except BaseException:
+                self._close(profile, wait=False)
+                raise
+            self._close(profile, wait)
+
+    def _close(self, profile: Profile, wait: bool) -> None:
+        """The others go on."""
+        self._open = [each for each in self._open if each is not profile]
+        if self._open:
+            _C.profile_start(wait)
 
     def _collect(self, wait: bool = True) -> None:
-        if self._open:
+        """Give each open profile its part. Without a wait, what is in flight is left out."""
+        if not self._open:
+            return
+        try:
             recording = _C.profile_stop(wait)
-            for profile in self._open:
-                profile.add(recording)
+        except BaseException:
+            self._share(_C.profile_stop(False))
+            raise
+        self._share(recording)
+
+    def _share(self, recording: dict[str, Any]) -> None:
+        for profile in self._open:
+            profile.add(recording)
 
 
 _recorder = _Recorder()

@@ -57,20 +57,37 @@ void set_observed(vm::Observer& observer, bool* is_on, bool on) {
   on ? machine.add_observer(observer) : machine.remove_observer(observer);
 }
 
+/// Waits for what is in flight, then calls `set`. An interrupt ends the wait: it lets nothing be
+/// switched on, and does not keep anything from being switched off.
+template <typename Set>
+void set_when_idle(bool on, const Set& set) {
+  try {
+    runtime().machine.drain(std::nullopt);
+  } catch (const Error&) {
+    if (!on) set();
+    throw;
+  }
+  set();
+}
+
 /// While nothing is in flight each instruction is seen whole.
 void record(bool on, bool wait) {
   static bool is_on = false;
-  if (wait) runtime().machine.drain(std::nullopt);
-  set_observed(recorder(), &is_on, on);
-  distributed::record_collectives(on);
+  const auto set = [on] {
+    set_observed(recorder(), &is_on, on);
+    distributed::record_collectives(on);
+  };
+  wait ? set_when_idle(on, set) : set();
 }
 
 /// What is in flight is no part of it.
 void set_benchmark(bool on) {
   static bool is_on = false;
-  runtime().machine.drain(std::nullopt);
-  set_naive(NaiveReason::benchmark, on);
-  set_observed(benchmark(), &is_on, on);
+  if (is_on == on) return;
+  set_when_idle(on, [on] {
+    set_naive(NaiveReason::benchmark, on);
+    set_observed(benchmark(), &is_on, on);
+  });
 }
 
 void check_nan_inf(bool on) {
@@ -107,6 +124,11 @@ py::dict profile_stop(bool wait) {
   return result;
 }
 
+void drop_records() {
+  recorder().take();
+  distributed::take_collectives();
+}
+
 }  // namespace
 
 void lock_observers() {
@@ -120,11 +142,10 @@ void unlock_observers() {
 }
 
 void bind_profiler(py::module_& m) {
-  m.def("profile_start", [] {
-    record(false, true);
-    recorder().take();
-    distributed::take_collectives();
-    record(true, true);
+  m.def("profile_start", [](bool wait) {
+    record(false, wait);
+    drop_records();
+    record(true, wait);
   });
   m.def("profile_stop", &profile_stop);
   m.def("check_nan_inf", &check_nan_inf);

@@ -170,3 +170,63 @@ print(x.tolist(), (x.mock(0) + 1).tolist())
         "b'right' 0",
         "[0.0, 0.0, 0.0] [1.0, 1.0, 1.0]",
     ]
+
+
+# Name -> the block whose begin or end waits. Within it, or before it, `hold()` holds it up.
+SCOPES = {
+    "begin of a profile": "hold()\nwith flow.profiler.profile() as prof: pass",
+    "end of a profile": "with flow.profiler.profile() as prof: x + 1; hold()",
+    "begin of a benchmark": "hold()\nwith flow.flags(benchmark=True): pass",
+    "end of a benchmark": (
+        "with flow.flags(benchmark=True):\n"
+        "    thread = threading.Thread(target=hold); thread.start(); begun.wait()"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCOPES)
+def test_ctrl_c_leaves_nothing_switched_on(run_program: Callable[..., Any], name: str) -> None:
+    code = """
+import faulthandler, os, signal, threading, oneflow_lite as flow
+faulthandler.dump_traceback_later(50, exit=True)
+opened, begun = threading.Event(), threading.Event()
+def wait():
+    begun.set()
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    opened.wait(100)
+def hold(): flow.vm.host_func(wait)
+x, prof = flow.ones(3), None
+with flow.profiler.profile() as outer:
+    try:
+        SCOPE
+    except KeyboardInterrupt:
+        print("interrupted", prof is None or any(r.name == "add" for r in prof.records))
+    opened.set()
+    flow.synchronize()
+    x * 2
+    records = 0 if prof is None else len(prof.records)
+print([r.name for r in outer.records if r.kind == "run"].count("multiply"))
+print(records == (0 if prof is None else len(prof.records)))
+x + 1
+with flow.profiler.profile() as later: x + 1
+print([r.name for r in later.records if r.kind == "run"])
+flow.vm.benchmark_report(clear=True)
+x - 1
+print("subtract" in flow.vm.benchmark_report(), flow.flags.benchmark)
+# In naive mode it would be ready.
+begun.clear()
+flow.vm.host_func(lambda _: begun.wait(100), writes=[x])
+y = x.mock() + 1
+print(y.is_ready())
+begun.set()
+"""
+    done = run_program(code.replace("SCOPE", SCOPES[name].replace("\n", "\n        ")), timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "interrupted True",
+        "1",
+        "True",
+        "['add']",
+        "False False",
+        "False",
+    ]
