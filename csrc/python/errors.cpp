@@ -80,8 +80,9 @@ void add_note(PyObject* exception, const std::string& text) {
   PyObject* note = PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
   PyObject* notes = note ? notes_of(exception) : nullptr;
   if (note && !notes) notes = give_notes(exception);
-  const bool there = notes && PySequence_Contains(notes, note) == 1;
-  if (notes && !there && PyList_Append(notes, note) < 0) PyErr_Clear();
+  const int found = notes ? PySequence_Contains(notes, note) : -1;
+  if (found == 0) PyList_Append(notes, note);
+  if (PyErr_Occurred()) PyErr_Clear();  // no memory, or notes that are no list: it has none
   Py_XDECREF(notes);
   Py_XDECREF(note);
 }

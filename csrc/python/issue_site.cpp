@@ -87,7 +87,11 @@ vm::SiteId capture_site() {
   vm::SiteId id = 0;
   while (frame) {
     id = site_of(frame);
-    PyFrameObject* caller = id == kInternal ? PyFrame_GetBack(frame) : nullptr;
+    PyFrameObject* caller = nullptr;
+    if (id == kInternal) {
+      caller = PyFrame_GetBack(frame);
+      if (!caller) PyErr_Clear();  // no memory for it, or there is none: the place is unknown
+    }
     Py_DECREF(frame);
     frame = caller;
   }

@@ -1,5 +1,8 @@
 """Errors belong to tensors: who is poisoned, who is not, when and how often the error is raised."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -172,3 +175,40 @@ def test_an_axis_error_of_a_host_function_has_its_text_at_each_look() -> None:
         with pytest.raises(np.exceptions.AxisError, match="axis 5 is out of bounds") as caught:
             x.numpy()
         assert (caught.value.axis, caught.value.ndim) == (5, 2)
+
+
+def test_a_call_without_memory_raises_memory_error_and_nothing_else(
+    run_program: Callable[..., Any],
+) -> None:
+    """Python's allocator refuses one request after the other."""
+    pytest.importorskip("_testcapi")
+    code = """
+import _testcapi, faulthandler, oneflow_lite as flow
+from oneflow_lite import engine
+faulthandler.dump_traceback_later(50, exit=True)
+class Failed(Exception): pass
+def fail(): raise Failed("no")
+def push(): engine.push(int, writes=[engine.Var()]).result()
+def host_func(): flow.vm.host_func(int).result()
+def look():
+    engine.push(fail).exception()
+seen = set()
+for body in (push, host_func, look):
+    body()
+    for start in range(1, 40):
+        _testcapi.set_nomemory(start, start + 1)
+        try:
+            body()
+        except BaseException as error:
+            seen.add(type(error))
+        finally:
+            _testcapi.remove_mem_hooks()
+        try:
+            flow.synchronize()
+        except (MemoryError, Failed):
+            seen.add(MemoryError)
+print(seen)
+"""
+    done = run_program(code, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "{<class 'MemoryError'>}\n"
