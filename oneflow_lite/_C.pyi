@@ -840,6 +840,9 @@ def profile_stop(wait: bool) -> dict[str, Any]:
     """{'lanes': [(id, name, kind)], 'records': [tuple, ...], 'collectives': {seq: (rank, key of
     the group, number in it)}}; see profiler/trace.py."""
 
+def profile_drop() -> None:
+    """Stop, and forget what was recorded."""
+
 def check_nan_inf(on: bool) -> None:
     """Operations that make a NaN or an infinity fail."""
 

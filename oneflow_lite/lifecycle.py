@@ -10,6 +10,7 @@ from oneflow_lite.cuda import host, kernels, libraries, simulation
 from oneflow_lite.flags import LOG, flags
 from oneflow_lite.ops import blas
 from oneflow_lite.ops.creation import conversion
+from oneflow_lite.profiler import trace
 
 _started = False
 
@@ -47,6 +48,7 @@ def _after_fork_in_child() -> None:
     _C.after_fork_in_child()
     _C.forget_process_member()
     _C.benchmark_clear()
+    trace.forget_in_child()
 
 
 def _leave() -> None:

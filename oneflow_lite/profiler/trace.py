@@ -21,6 +21,7 @@ Times are nanoseconds of one monotonic clock; in the trace, microseconds since t
 import json
 import os
 import stat
+import threading
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
@@ -84,6 +85,7 @@ class Profile:
     def __init__(self) -> None:
         self.records: list[Record] = []
         self.lanes: dict[str, str] = {}
+        self._thread: int | None = None  # of a scope
 
     def add(self, recording: dict[str, Any]) -> None:
         """Take over what ``_C.profile_stop()`` gave."""
@@ -163,6 +165,7 @@ class profile:  # noqa: N801 - a scope, spelled as in `with flow.profiler.profil
         self._profile = Profile()
 
     def __enter__(self) -> Profile:
+        self._profile._thread = threading.get_ident()
         _recorder.begin(self._profile)
         return self._profile
 
@@ -197,6 +200,13 @@ class _Recorder:
                 self._close(profile, wait=False)
                 raise
             self._close(profile, wait)
+
+    def forget_in_child(self) -> None:
+        """Only the scopes of the thread that has forked go on."""
+        with self._lock:
+            self._open = [each for each in self._open if each._thread == threading.get_ident()]
+            if not self._open:
+                _C.profile_drop()
 
     def _close(self, profile: Profile, wait: bool) -> None:
         """The others go on."""
@@ -378,7 +388,6 @@ class _File(NamedTuple):
     profile: Profile
     path: str
     file: TextIO | None  # None: it is made when it is written, as one of several processes does
-    process: int
     is_made: bool  # it was not there before
 
 
@@ -424,7 +433,7 @@ def start_file(path: str | os.PathLike[str]) -> None:
         raise OSError(error.errno, text) from error
     profile = Profile()
     _recorder.begin(profile)
-    _file.append(_File(profile, os.path.abspath(path), file, os.getpid(), not was_there))
+    _file.append(_File(profile, os.path.abspath(path), file, not was_there))
 
 
 def _close(file: TextIO | None, made: str | None) -> None:
@@ -436,7 +445,7 @@ def _close(file: TextIO | None, made: str | None) -> None:
 
 
 def write_file() -> None:
-    """Write the trace of the whole program; the machine is idle. Not in a forked child.
+    """Write the trace of the whole program; the machine is idle. Nothing in a forked child.
 
     Where it is not, as before a rank ends the others, what is in flight is left out.
 
@@ -447,8 +456,6 @@ def write_file() -> None:
     while _file:
         own = _file.pop()
         with own.file or nullcontext():
-            if own.process != os.getpid():
-                continue
             _recorder.end(own.profile, wait=False)
             if own.file is not None:
                 own.profile._overwrite(own.file)
@@ -469,3 +476,10 @@ def drop_file() -> None:
         own = _file.pop()
         _close(own.file, own.path if own.is_made else None)
         _recorder.end(own.profile, wait=False)
+
+
+def forget_in_child() -> None:
+    """In a forked child: what the parent records and writes is not the child's."""
+    while _file:
+        _close(_file.pop().file, None)
+    _recorder.forget_in_child()

@@ -80,7 +80,7 @@ KNOWN_FOLDERS_WITH_RINGS = {"ops", "python"}
 
 # Layers of the package, lowest first; a module imports its own layer and those below.
 LAYERS = (
-    {"_C", "main_interpreter", "flag_values", "flag_types"},
+    {"_C", "main_interpreter", "flag_values", "flag_types", "locks"},
     {"flags", "dtypes", "device", "inspection", "failures", "launchers"},
     {"ops", "linalg", "fft", "random", "lib", "interop", "interchange", "display", "tensor"},
     {"cuda"},

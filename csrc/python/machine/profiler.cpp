@@ -148,6 +148,10 @@ void bind_profiler(py::module_& m) {
     record(true, wait);
   });
   m.def("profile_stop", &profile_stop);
+  m.def("profile_drop", [] {
+    record(false, false);
+    drop_records();
+  });
   m.def("check_nan_inf", &check_nan_inf);
   m.def("benchmark", &set_benchmark);
   m.def("benchmark_rows", &benchmark_rows);

@@ -143,7 +143,7 @@ void Fork::fail_lost_functions() {
   for (Stream* stream : devices_.streams()) stream->forget_calls();
   end_lost(window_, SlotState::calling);
   for (Stream* stream : devices_.streams()) stream->policy().abandon_pending(error);
-  end_lost(window_, SlotState::pending);  // a thread has completed them and was about to retire them
+  end_lost(window_, SlotState::pending);  // another thread was about to retire them
   for (Stream* stream : devices_.streams()) {
     if (stream->is_pool()) static_cast<PoolPolicy&>(stream->policy()).run_ready_here();
   }

@@ -5,8 +5,8 @@ namespace ofl::vm {
 namespace {
 
 /// Waits for everything in flight, and not for what other threads issue meanwhile. Functions that
-/// have returned and not completed fail then, as no thread may be left that completes them. They are
-/// retired with batons, so without the lock of the layer above, whose objects are let go later.
+/// have returned and not completed fail then, as no thread may be left that completes them. They
+/// are retired with batons, so without the lock of the layer above: its objects are let go later.
 void end_all(DeviceTable& devices, Waiting& waiting) {
   const Error error(ErrorKind::runtime, "had not completed when the process ended");
   const Seq last = waiting.last_issued();

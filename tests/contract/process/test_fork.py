@@ -399,3 +399,48 @@ os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 0)
 """
     done = run_program("import warnings; warnings.simplefilter('ignore')" + code, timeout=100)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_child_does_not_record_what_its_parent_records(
+    run_program: Callable[..., Any],
+) -> None:
+    """The scopes of the thread that forks go on in the child."""
+    code = """
+import os, signal, threading, oneflow_lite as flow
+from oneflow_lite import _C
+from oneflow_lite.profiler import trace
+x = flow.ones(3)
+parent = os.getpid()
+entered, leave = threading.Event(), threading.Event()
+def stay():
+    with flow.profiler.profile():
+        entered.set()
+        leave.wait()
+def in_child(check):
+    pid = os.fork()
+    if pid == 0:
+        signal.alarm(30)
+        os._exit(0 if check() else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+def nothing():
+    x * 2
+    return trace._recorder._open == [] and _C.profile_stop(True)["records"] == []
+def own():
+    x * 2
+    own_scope.__exit__(None, None, None)
+    x - 1
+    runs = [r.name for r in prof.records if r.kind == "run"]
+    flow.profiler.write_file()
+    return runs == ["add", "multiply"] and nothing()
+thread = threading.Thread(target=stay); thread.start(); entered.wait()
+first = in_child(nothing)
+own_scope = flow.profiler.profile()
+with own_scope as prof:
+    x + 1
+    second = in_child(own)
+leave.set(); thread.join()
+print(first, second)
+"""
+    code = "import warnings; warnings.simplefilter('ignore')" + code
+    done = run_program(code, timeout=60, profile="trace.json")
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "0 0\n")
