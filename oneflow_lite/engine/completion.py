@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import CancelledError, Future
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from oneflow_lite import _C
 from oneflow_lite.flags import LOG
@@ -17,26 +18,16 @@ if TYPE_CHECKING:
 _QUEUED, _RUNNING, _RETURNED, _FAILED, _CANCELLED = range(5)
 
 
-# Of all watches; held for moments. A thread that forks holds it, so that the child finds it free.
-_watching = threading.RLock()
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_watching.acquire,
-        after_in_parent=_watching.release,
-        after_in_child=_watching.release,
-    )
-
-
 class _Watch:
     """Who is to be told of the end of a completion. Made at the first need.
 
     ``concurrent.futures`` looks at a future's ``_condition``, ``_state`` and ``_waiters``; these
-    have the same meaning here.
+    have the same meaning here. It takes the conditions of several futures in one order, so each has
+    a lock of its own.
     """
 
     def __init__(self) -> None:
-        self.condition = threading.Condition(_watching)
+        self.condition = threading.Condition()
         self.callbacks: list[Callable[[Completion], Any]] = []
         self.waiters: list[Any] = []
         self.is_told = False
@@ -65,6 +56,31 @@ class _Watch:
         callbacks, self.callbacks = self.callbacks, []
         for callback in callbacks:
             _call(callback, of)
+
+
+_watches: WeakSet[_Watch] = WeakSet()  # all that there are
+
+# Of making watches: held for moments, and no other lock is taken meanwhile. A thread that forks
+# holds it, so that the child finds it free.
+_making = threading.RLock()
+
+
+def _after_fork_in_child() -> None:
+    """Nobody gives the lock of a watch back that another thread held: there is a new one."""
+    for watch in _watches:
+        if watch.condition.acquire(blocking=False):
+            watch.condition.release()
+        else:
+            watch.condition = threading.Condition()
+    _making.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_making.acquire,
+        after_in_parent=_making.release,
+        after_in_child=_after_fork_in_child,
+    )
 
 
 def _call(callback: Callable[["Completion"], Any], of: "Completion") -> None:
@@ -284,7 +300,7 @@ class Completion(_Base):
             if failure is None:
                 future.set_result(self._result())
             else:
-                future.set_exception(failure)
+                future.set_exception(_raisable(failure))
 
         if self.done():
             give()
@@ -300,12 +316,13 @@ class Completion(_Base):
         watch: _Watch | None = getattr(self, "_watch", None)
         if watch is not None:
             return watch
-        with _watching:
+        made = _Watch()
+        with _making:
             watch = getattr(self, "_watch", None)
-            is_new = watch is None
             if watch is None:
-                watch = self._watch = _Watch()
-        if is_new:
+                watch = self._watch = made
+                _watches.add(made)
+        if watch is made:
             watch.begin(self)  # without the lock: it may wait for room in the window
         return watch
 
@@ -322,6 +339,15 @@ class Completion(_Base):
     @property
     def _waiters(self) -> list[Any]:  # type: ignore[override]
         return self._watched().waiters
+
+
+def _raisable(failure: BaseException) -> BaseException:
+    """Return what an await raises: a StopIteration would end the coroutine, as if it returned."""
+    if not isinstance(failure, StopIteration):
+        return failure
+    error = RuntimeError("the function raised StopIteration, which no coroutine can raise")
+    error.__cause__ = failure
+    return error
 
 
 def _to_loop(loop: "asyncio.AbstractEventLoop", give: Callable[[], None]) -> None:

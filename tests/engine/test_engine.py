@@ -343,6 +343,38 @@ def test_await() -> None:
     assert asyncio.run(main()) == [1, list(range(20)), True]
 
 
+@pytest.mark.parametrize("is_over", [False, True])
+def test_await_of_one_that_raises_stop_iteration(is_over: bool) -> None:
+    go_on = threading.Event()
+
+    def function() -> Any:
+        assert go_on.wait(60)
+        return next(iter([]))
+
+    async def main() -> None:
+        done = engine.push(function)
+        if is_over:
+            go_on.set()
+            assert isinstance(done.exception(60), StopIteration)
+        asyncio.get_running_loop().call_soon(go_on.set)
+        await asyncio.wait_for(done, 60)
+
+    with pytest.raises(RuntimeError, match="raised StopIteration") as caught:
+        asyncio.run(main())
+    assert isinstance(caught.value.__cause__, StopIteration)
+
+
+def test_the_lock_of_a_completion_is_its_own() -> None:
+    """Else concurrent.futures.wait, which takes locks in the order of futures, may never return."""
+    held, other = engine.push(int), engine.push(int)
+    wait = concurrent.futures.wait
+    thread = threading.Thread(target=wait, args=([other, engine.push(int)],), daemon=True)
+    with held._condition:
+        thread.start()
+        thread.join(20)
+        assert not thread.is_alive()
+
+
 def test_one_that_completes_later() -> None:
     kept: list[Any] = []
     var = engine.Var()
