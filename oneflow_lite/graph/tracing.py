@@ -167,11 +167,10 @@ def traced(
     path = Parameters(function).path
     args, kwargs = _given(args, kwargs, static, parameter, lambda text: f"[{name}] {path(text)}")
     containers = _containers(args, kwargs, static)
-    recorder.enter()
     try:
-        returned = mapped(function(*args, **kwargs), result)
+        with recorder:
+            returned = mapped(function(*args, **kwargs), result)
     finally:
-        recorder.leave()
         if numbers is not None:
             numbers.close()
     changed = containers.changed()

@@ -134,15 +134,12 @@ def _expected(op: Op) -> list[Type]:
 def infer(op: Op) -> list[Type]:
     """Return the types of the results of a call on operands of their types; of a target its own."""
     recorder = _C.Recorder(op.name)
-    recorder.enter()
-    try:
+    with recorder:
         operands = [
             _number(x) if isinstance(x, Scalar) else _made(recorder, x) for x in op.operands
         ]
         results = op.call.replay(operands, [_made(recorder, target) for target in op.targets])
         numbers = [recorder.value_of(x) for x in results]
-    finally:
-        recorder.leave()
     values = recorder.values()
     return [Type(*values[number][1:5]) for number in numbers]
 

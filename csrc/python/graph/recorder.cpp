@@ -38,6 +38,8 @@ class Recording;
 thread_local Recording* open_recording = nullptr;
 
 /// An open recording. While it is entered, calls of the thread that entered it go to the recorder.
+/// It is a context of Python: no signal is looked at between its entry and the block, or between
+/// the block and its exit, so that Ctrl-C leaves no thread recording.
 class Recording {
  public:
   explicit Recording(const std::string& name) : recorder_(runtime().machine, name) {}
@@ -240,8 +242,8 @@ void bind_recording(py::module_& m) {
   py::class_<Recording>(m, "Recorder", "Writes down what its thread does while it is entered.",
                         initialised<Recording>())
       .def(py::init<const std::string&>(), py::arg("name"))
-      .def("enter", &Recording::enter)
-      .def("leave", &Recording::leave)
+      .def("__enter__", &Recording::enter)
+      .def("__exit__", [](Recording& self, const py::args&) { self.leave(); })
       .def("parameter", &Recording::parameter, py::arg("x"))
       .def("parameter_of", &Recording::parameter_of, py::arg("dtype"), py::arg("shape"),
            py::arg("strides"), py::arg("device"))

@@ -113,16 +113,13 @@ def _way_back(
         return recorder.parameter_of(x.dtype, x.shape, x.strides, x.device)
 
     record = record_of(outside=parameter)
-    recorder.enter()
-    try:
+    with recorder:
         seeds = [
             recorder.parameter_of(x.dtype, x.shape, row_major(x.shape, x.dtype.itemsize), x.device)
             for x in outputs
         ]
         found = own(recorder, 0, pulled(record, zip(numbers, seeds, strict=True)), likes)
         results = [recorder.value_of(g) for g in found]
-    finally:
-        recorder.leave()
     return Program(_OP, {"main": recorded(recorder, _OP, results)})
 
 

@@ -214,10 +214,10 @@ def building(main: Program, startup: Program | None = None) -> Iterator[None]:
     if _C.is_recording():
         raise TraceError(f"[building] the thread records already{here()}")
     draft = _Draft(main, startup)
-    draft.recorder.enter()
-    _threads.draft = draft
     try:
-        yield
+        with draft.recorder:
+            _threads.draft = draft
+            yield
     except Exception as error:
         # Others than TraceError are told by what knows nothing of unknown extents.
         known = draft.unknowns
@@ -227,7 +227,6 @@ def building(main: Program, startup: Program | None = None) -> Iterator[None]:
         raise
     finally:
         _threads.draft = None
-        draft.recorder.leave()
         draft.numbers.close()
     draft.finish()
 
@@ -400,8 +399,7 @@ def _initialized(
     assert recorder is not None
     place = draft.place(recorder, shape, dtype, device)
     before = recorder.value_of(place)
-    recorder.enter()
-    try:
+    with recorder:
         with draft.numbers.set_aside():
             value = init(shape) if callable(init) else init
         x = _first_value(name, shape, value, dtype, device)
@@ -415,8 +413,6 @@ def _initialized(
             fresh[...] = x
             x = fresh
         return before, recorder.value_of(x)
-    finally:
-        recorder.leave()
 
 
 def _first_value(

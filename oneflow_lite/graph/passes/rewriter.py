@@ -204,12 +204,9 @@ def _recorded(function: Callable[..., Any], operands: tuple[Any, ...]) -> tuple[
     """Return what a function of the library does to values, and what it returned."""
     name = getattr(function, "__name__", "emit")
     recorder = _C.Recorder(name)
-    recorder.enter()
-    try:
+    with recorder:
         given = function(*(_stand_in(recorder, x) for x in operands))
         results = [recorder.value_of(x) for x in (given if isinstance(given, tuple) else (given,))]
-    finally:
-        recorder.leave()
     made = recorded(recorder, name, results)
     if made.assigns or made.objects:
         raise ValueError(
