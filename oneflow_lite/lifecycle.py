@@ -1,6 +1,7 @@
 """How the package starts with its process, forks with it and leaves with it."""
 
 import atexit
+import gc
 import os
 import sys
 from pathlib import Path
@@ -34,6 +35,7 @@ def start() -> None:
     _C.set_cublas_finder(libraries.find_cublas)
     _C.set_nccl_finder(libraries.find_nccl)
     _C.set_kernel_failure_hook(host.tell_failure)
+    gc.callbacks.append(_C.note_collection)
     os.register_at_fork(before=_C.before_fork, after_in_child=_after_fork_in_child)
     atexit.register(_leave)
     _started = True

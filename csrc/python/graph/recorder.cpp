@@ -37,6 +37,14 @@ py::object lane_object(int lane) {
 class Recording;
 thread_local Recording* open_recording = nullptr;
 
+/// What the calling thread has set aside, while it collects garbage.
+struct SetAside {
+  Recording* recording = nullptr;
+  Sink* sink = nullptr;
+  int lane = 0;
+};
+thread_local SetAside set_aside;
+
 /// An open recording. While it is entered, calls of the thread that entered it go to the recorder.
 /// It is a context of Python: no signal is looked at between its entry and the block, or between
 /// the block and its exit, so that Ctrl-C leaves no thread recording.
@@ -62,6 +70,11 @@ class Recording {
     open_recording = outer_recording_;
     runtime().machine.note_recording(false);
     is_entered_ = false;
+  }
+
+  /// The lane that the thread had before all recordings.
+  int first_lane() const {
+    return outer_recording_ ? outer_recording_->first_lane() : outer_lane_;
   }
 
   py::object parameter(const py::object& x) {
@@ -187,6 +200,23 @@ PyObject* notes_function(Arguments) {
   return open_recording->notes().release().ptr();
 }
 
+/// note_collection(phase, info), of gc.callbacks, which are called by the thread that collects:
+/// finalizers are no part of what is recorded, so they work as outside of it. Collections do not
+/// nest, and this runs no code of Python, so that none is interrupted between its phases.
+PyObject* collection_function(Arguments given) {
+  const bool begins = PyUnicode_CompareWithASCIIString(given[0], "start") == 0;
+  if (begins && open_recording) {
+    const int lane = open_recording->first_lane();
+    set_aside = {std::exchange(open_recording, nullptr), exchange_sink(nullptr),
+                 exchange_lane(lane)};
+  } else if (!begins && set_aside.recording) {
+    open_recording = std::exchange(set_aside.recording, nullptr);
+    exchange_sink(set_aside.sink);
+    exchange_lane(set_aside.lane);
+  }
+  Py_RETURN_NONE;
+}
+
 /// open_recording(): the Recorder that the calling thread has entered, or None.
 PyObject* open_recording_function(Arguments) {
   if (!is_recording()) Py_RETURN_NONE;
@@ -293,6 +323,7 @@ void bind_recorder(py::module_& m) {
                                 positional<notes_function, 0>("recording_notes"),
                                 positional<open_recording_function, 0>("open_recording"),
                                 positional<source_function, 5>("record_source"),
+                                positional<collection_function, 2>("note_collection"),
                                 {nullptr, nullptr, 0, nullptr}};
   if (PyModule_AddFunctions(m.ptr(), often) < 0) throw PythonErrorSet{};
   m.def(

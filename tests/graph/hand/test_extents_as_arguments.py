@@ -206,7 +206,8 @@ def test_numbers_that_stand_for_extents_are_in_no_error(look: Callable[[Any], An
 
 @pytest.mark.parametrize("number", [293701, 2 * 293701 - 1, -293701])
 def test_numbers_that_may_stand_for_extents_are_no_operands(number: int) -> None:
-    with pytest.raises(TraceError, match=rf"\[add\] \(.*the number {number} in it may stand"):  # noqa: SIM117
+    text = rf"\[add\] \(.*the number {number} in it may stand"
+    with pytest.raises(TraceError, match=text):  # noqa: SIM117
         with flow.graph.building(Program("main")):
             _ = flow.graph.data("x", (None,), "int64") + number
     with flow.graph.building(Program("main")):  # which no extent is made of
