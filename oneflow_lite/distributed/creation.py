@@ -53,7 +53,7 @@ def created(
     given = sbps_of(name, names.pop("device", None), placement, sbp)
     whole = [broadcast if each.op is not None else each for each in given]
     rank = _C.current_member().rank
-    fill = names.get("fill_value", args[1] if len(args) > 1 else None) if name == "full" else None
+    fill: Any = names.get("fill_value", args[1] if len(args) > 1 else 0)
     if name in _OF_A_SHAPE and np.ndim(fill) == 0:  # an array is broadcast to the whole
         shape = args[0] if args else names.pop("shape")
         extents = [shape] if hasattr(shape, "__index__") else list(shape)

@@ -350,7 +350,7 @@ def _indices_of(x: GlobalTensor, indices: Any) -> Tensor:
 
 
 def _wide(indices: Tensor) -> Tensor:
-    """Indices as int64, which holds each extent. Those of uint64 wrap, as those of one tensor do."""
+    """Indices as int64, which holds each extent; those of uint64 wrap, as in one tensor."""
     if indices.dtype.kind not in "iu" and indices.size:
         got = "booleans" if indices.dtype.kind == "b" else indices.dtype
         raise IndexError(f"[take] indices must be integers, got {got}")

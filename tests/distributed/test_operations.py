@@ -191,3 +191,43 @@ def test_two_placements_need_a_word() -> None:
             assert z.tolist() == [2.0] * 4
 
     on_ranks(program, 2)
+
+
+@pytest.mark.parametrize("sbps", [sbp.broadcast, sbp.split(0), sbp.split(1)], ids=str)
+def test_full_of_an_array_is_broadcast_to_the_whole(sbps: Any) -> None:
+    def program() -> None:
+        ranks = placement("cpu", [0, 1])
+        for value in (np.arange(3.0), np.arange(4.0)[:, None], [1, 2, 3], 5):
+            expected = np.full((4, 3), value)
+            check(flow.full((4, 3), value, placement=ranks, sbp=sbps), expected, value)
+            check(flow.full((4, 3), fill_value=value, placement=ranks, sbp=sbps), expected, value)
+        for wrong in (np.arange(6).reshape(2, 3), np.arange(4)):
+            with pytest.raises(ValueError, match=r"does not broadcast to \(4, 3\)"):
+                flow.full((4, 3), wrong, placement=ranks, sbp=sbps)
+
+    on_ranks(program, 2)
+
+
+def test_what_one_tensor_refuses_or_takes() -> None:
+    def program() -> None:
+        ranks = placement("cpu", [0, 1])
+        x = flow.arange(6.0, placement=ranks, sbp=sbp.split(0))
+        none = flow.zeros(0, placement=ranks, sbp=sbp.split(0))
+        for mode in ("raise", "wrap", "clip"):
+            with pytest.raises(IndexError, match="no elements to index"):
+                flow.take(none, [0], axis=0, mode=mode)
+        with pytest.raises(ValueError, match="mode"):
+            flow.take(x, [0], axis=0, mode="clipp")
+        with pytest.raises(IndexError, match="integers, got booleans"):
+            flow.take(x, [True], axis=0)
+        with pytest.raises(ValueError, match="axis is given twice"):
+            flow.flip(x.reshape(2, 3), (0, 0))
+        with pytest.raises(TypeError):
+            flow.roll(x, 1.5)
+        number = flow.full((), 3.0, placement=ranks, sbp=sbp.broadcast)
+        for name in ("sum", "prod", "max", "min", "any", "all"):
+            for axis in (0, -1):
+                expected = getattr(np, name)(np.float64(3), axis=axis)
+                check(getattr(flow, name)(number, axis=axis), np.asarray(expected), name)
+
+    on_ranks(program, 2)

@@ -437,3 +437,28 @@ os.waitpid(pid, 0)
     forked = "[distributed] this process was forked from a rank, and is none\n"
     lines = "[7.0] [4.0, 5.0, 6.0]\n0\n[1.0, 2.0, 3.0, 4.0, 5.0]\n[0, 1]\n"
     assert (done.returncode, done.stdout) == (0, 4 * forked + lines), done
+
+
+def test_a_rank_whose_thread_cannot_start_ends_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start, started = threading.Thread.start, []
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == "rank 2":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+        started.append(thread)
+
+    def program() -> None:
+        ranks = placement("cpu", [0, 1, 2, 3])
+        flow.ones(4).to_global(ranks, sbp.broadcast).full()
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        flow.distributed.run(program, 4)
+    assert [thread.name for thread in started if thread.name.startswith("rank")] == [
+        "rank 0",
+        "rank 1",
+    ]
+    assert not any(thread.is_alive() for thread in started)

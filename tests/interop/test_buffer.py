@@ -3,11 +3,13 @@
 import gc
 import io
 import struct
+from typing import Any
 
 import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from tests.support.machine import Gate
 from tests.support.oracle import DTYPES, laid_out, same, values
 
 
@@ -88,3 +90,56 @@ def test_lists_of_tensors(device: flow.Device) -> None:
     rows = [flow.arange(3, device=device), flow.ones(3, device=device)]
     assert np.array(rows).tolist() == [[0, 1, 2], [1, 1, 1]]
     assert flow.tensor(rows).tolist() == [[0, 1, 2], [1, 1, 1]]
+
+
+@pytest.mark.parametrize("dtype", ["float32", *(["bfloat16"] if hasattr(flow, "bfloat16") else [])])
+def test_an_array_of_what_has_no_memory_yet(dtype: str) -> None:
+    """The memory of a result comes with its first writer; a view of it begins further on."""
+    exports = (np.asarray, lambda x: x.__array__(), lambda x: x.__array__(copy=False))
+    for export in exports:
+        for key in (np.s_[:], np.s_[1:], np.s_[::2]):
+            with Gate(1000) as gate:
+                pending = (gate.tensor.astype(dtype) + 3)[key]
+                gate.open()
+                seen = export(pending)
+            assert not seen.flags.owndata
+            assert (seen.astype("float32") == 3).all()
+            pending[...] = 5
+            flow.synchronize()
+            assert (seen.astype("float32") == 5).all()
+
+
+INTERRUPTED = """
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+
+import oneflow_lite as flow
+
+ask = {"asarray": np.asarray, "view": memoryview, "array": lambda x: x.__array__()}[NAME]
+a = flow.zeros(100_000, dtype="float32")
+opened = threading.Event()
+flow.vm.host_func(lambda _: opened.wait(60), writes=[a])
+b = a + 1
+threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    ask(b)
+    print("not interrupted")
+except KeyboardInterrupt:
+    print("interrupted")
+opened.set()
+print(np.asarray(b)[:2], np.asarray(b.__array__())[:2])
+"""
+
+
+@pytest.mark.parametrize("name", ["asarray", "view", "array"])
+def test_ctrl_c_ends_the_wait_for_an_array(name: str, run_program: Any) -> None:
+    """NumPy lets go of what the buffer protocol raises, and asks for __array__."""
+    done = run_program(f"NAME = {name!r}\n{INTERRUPTED}")
+    assert done.returncode == 0, done.stderr
+    first, last = done.stdout.splitlines()
+    assert first == "interrupted", done.stdout
+    assert last == "[1. 1.] [1. 1.]"

@@ -81,6 +81,21 @@ def test_negative_strides_are_handed_over_as_a_copy(device: flow.Device) -> None
         flow.ones(2).__dlpack__(dl_device=(2, 7))
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_strides_of_no_whole_number_of_elements_are_handed_over_as_a_copy(dtype: str) -> None:
+    """On the host a complex number lies where one of its parts may. DLPack counts in elements."""
+    part = "float32" if dtype == "complex64" else "float64"
+    base = flow.arange(12, dtype=part).reshape(4, 3)[:, :2]
+    t = base.view(dtype)
+    assert t.strides[0] % t.itemsize != 0
+    found = np.from_dlpack(t)
+    same(t.numpy(), found)
+    assert not np.shares_memory(found, np.asarray(base))
+    with pytest.raises(BufferError, match=r"copy=False, but strides .* are no multiples of"):
+        t.__dlpack__(copy=False)
+    same(t[:1].numpy(), np.from_dlpack(t[:1]))  # the step of a single row does not count
+
+
 def test_writes_are_seen_on_both_sides_in_program_order(naive: bool) -> None:
     for made_by_flow in (True, False):
         t = flow.zeros(LARGE) if made_by_flow else flow.from_dlpack(np.zeros(LARGE))
