@@ -73,9 +73,7 @@ class Recording {
   }
 
   /// The lane that the thread had before all recordings.
-  int first_lane() const {
-    return outer_recording_ ? outer_recording_->first_lane() : outer_lane_;
-  }
+  int first_lane() const { return outer_recording_ ? outer_recording_->first_lane() : outer_lane_; }
 
   py::object parameter(const py::object& x) {
     return steal(wrap(recorder_.parameter(require_tensor(x.ptr(), "parameter"), issuer().site)));
