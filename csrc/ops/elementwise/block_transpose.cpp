@@ -95,7 +95,7 @@ OFL_AVX2 void transpose_words2(const char* in, int64_t in_step, char* const* pla
       [](__m128i a, __m128i b) OFL_AVX2 { return _mm_unpackhi_epi16(a, b); });
 }
 
-/// What no square covers.
+/// The elements that no square covers.
 template <typename Word>
 void transpose_some(const char* in, int64_t in_step, char* const* places, int64_t offset,
                     int64_t count, int64_t lines) {
