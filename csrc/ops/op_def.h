@@ -91,7 +91,7 @@ enum class Arithmetic : uint8_t {
 };
 inline constexpr int kArithmetics = static_cast<int>(Arithmetic::none);
 
-/// What numbers are made of, one float or a quotient of two, that loops of our own make; see
+/// The parts of a float, or of the quotient of two numbers, that have loops of our own; see
 /// elementwise/parts/.
 enum class Part : uint8_t { fraction, whole, mantissa, exponent, scaled, quotient, rest, none };
 

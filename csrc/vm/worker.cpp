@@ -73,7 +73,7 @@ void Worker::stop() {
 }
 
 /// With the start mutex, in place of the thread: so those that make work visible meanwhile see one.
-/// What comes too late is seen by the caller, which looks again.
+/// The caller looks again, and so finds the work that comes too late.
 void Worker::run_here() {
   has_thread_.store(true, std::memory_order_seq_cst);
   {

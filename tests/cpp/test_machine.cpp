@@ -252,7 +252,7 @@ void test_naive_caller_beside_a_full_queue() {
   CHECK(world.machine.stats().in_flight == 0);
 }
 
-// What is naive has no turn on the queue: it does not stand for the reads that wait there.
+// A naive instruction has no turn on the queue: it does not stand for the reads that wait there.
 void test_a_naive_read_stands_for_no_other() {
   World world;
   Dependence shared;

@@ -37,7 +37,7 @@ py::object lane_object(int lane) {
 class Recording;
 thread_local Recording* open_recording = nullptr;
 
-/// What the calling thread has set aside, while it collects garbage.
+/// The recording that the calling thread sets aside while it collects garbage.
 struct SetAside {
   Recording* recording = nullptr;
   Sink* sink = nullptr;

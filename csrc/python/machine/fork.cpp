@@ -32,8 +32,8 @@ thread_local bool fork_prepared = false;
 
 int forks = 0;  // counted in a child that has one thread, so it needs no lock
 
-/// What has interrupted the wait for a fork, and the frame that forks. Owned, with the GIL. The
-/// main thread alone is interrupted.
+/// The exception that interrupted the wait for a fork, and the frame that forks. Both are owned; the
+/// GIL guards them. Only the main thread is interrupted.
 struct Interrupt {
   PyObject* exception = nullptr;
   PyFrameObject* frame = nullptr;

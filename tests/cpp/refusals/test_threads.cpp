@@ -54,7 +54,7 @@ void test_nothing_is_entered_without_a_thread(Device device, StreamType type) {
 }
 
 #ifndef __SANITIZE_THREAD__
-// In the child the streams have no threads. What a function held up there gets ready by its end.
+// In the child the streams have no threads. Work that a function held up gets ready by its end.
 int run_in_child(World& world, Seq seq, Dependence& written) {
   world.machine.fork().after_in_child();
   is_refused = true;
