@@ -32,8 +32,8 @@ thread_local bool fork_prepared = false;
 
 int forks = 0;  // counted in a child that has one thread, so it needs no lock
 
-/// The exception that interrupted the wait for a fork, and the frame that forks. Both are owned; the
-/// GIL guards them. Only the main thread is interrupted.
+/// The exception that interrupted the wait for a fork, and the frame that forks. Both are owned.
+/// The GIL guards them. Only the main thread is interrupted.
 struct Interrupt {
   PyObject* exception = nullptr;
   PyFrameObject* frame = nullptr;
