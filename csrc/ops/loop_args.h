@@ -22,9 +22,9 @@ struct Iteration {
   } rows[kMaxDims];
 
   Iteration() = default;
-  Iteration(const Iteration& other) { *this = other; }
+  Iteration(const Iteration& other) noexcept { *this = other; }
   /// Copies valid rows only: there may be no memory behind them (arguments in a device queue).
-  Iteration& operator=(const Iteration& other) {
+  Iteration& operator=(const Iteration& other) noexcept {
     ndim = other.ndim;
     operands = other.operands;
     for (int d = 0; d < ndim; ++d) rows[d] = other.rows[d];

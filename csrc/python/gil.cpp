@@ -9,6 +9,9 @@
 #if PY_VERSION_HEX < 0x030C0000
 extern "C" int _PyEval_AddPendingCall(PyInterpreterState*, int (*)(void*), void*);
 #endif
+#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
+extern "C" void _PyThreadState_SetCurrent(PyThreadState*);
+#endif
 
 namespace ofl::python {
 
@@ -36,12 +39,24 @@ void require_interpreter() {
   fail(ErrorKind::runtime, "the interpreter has ended before this ran");
 }
 
+/// Python's new state of this thread; null without memory.
+PyThreadState* new_thread_state() {
+#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030C0000
+  // PyThreadState_New() of 3.11 calls these two, the second one even with a null pointer.
+  PyThreadState* state = _PyThreadState_Prealloc(PyInterpreterState_Main());
+  if (state) _PyThreadState_SetCurrent(state);
+  return state;
+#else
+  return PyThreadState_New(PyInterpreterState_Main());
+#endif
+}
+
 /// Makes Python's state of the thread, if there is none. It is counted once.
 bool make_thread_state() {
   require_interpreter();
   if (PyGILState_GetThisThreadState()) return false;
   const std::lock_guard<std::mutex> lock(thread_state_mutex());
-  if (!PyThreadState_New(PyInterpreterState_Main())) {
+  if (!new_thread_state()) {
     fail(ErrorKind::out_of_memory, "no memory for Python's state of a thread");
   }
   return true;

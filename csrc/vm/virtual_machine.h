@@ -60,6 +60,7 @@ class VirtualMachine {
   Seq issue(const Instruction& header, const Operand* operands, int count, Body&& body) {
     using Value = std::decay_t<Body>;
     static_assert(sizeof(Value) <= kBodyBytes && alignof(Value) <= 64, "body does not fit a slot");
+    static_assert(std::is_nothrow_move_constructible<Value>::value, "a slot is entered or not");
     return issue_body(header, operands, count, &body, [](void* slot, void* from) {
       new (slot) Value(std::move(*static_cast<Value*>(from)));
     });

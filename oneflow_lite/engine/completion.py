@@ -1,15 +1,14 @@
 """Completion: a function that has been pushed, as the thread that pushed it sees it."""
 
-import os
 import sys
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import CancelledError, Future
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 from oneflow_lite import _C
 from oneflow_lite.flags import LOG
+from oneflow_lite.locks import make_lock
 
 if TYPE_CHECKING:
     import asyncio
@@ -27,7 +26,7 @@ class _Watch:
     """
 
     def __init__(self) -> None:
-        self.condition = threading.Condition()
+        self.condition = threading.Condition(make_lock())
         self.callbacks: list[Callable[[Completion], Any]] = []
         self.waiters: list[Any] = []
         self.is_told = False
@@ -58,29 +57,7 @@ class _Watch:
             _call(callback, of)
 
 
-_watches: WeakSet[_Watch] = WeakSet()  # all that there are
-
-# Of making watches: held for moments, and no other lock is taken meanwhile. A thread that forks
-# holds it, so that the child finds it free.
-_making = threading.RLock()
-
-
-def _after_fork_in_child() -> None:
-    """Nobody gives the lock of a watch back that another thread held: there is a new one."""
-    for watch in _watches:
-        if watch.condition.acquire(blocking=False):
-            watch.condition.release()
-        else:
-            watch.condition = threading.Condition()
-    _making.release()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_making.acquire,
-        after_in_parent=_making.release,
-        after_in_child=_after_fork_in_child,
-    )
+_making = make_lock()  # of watches: held for moments, and no other lock is taken meanwhile
 
 
 def _call(callback: Callable[["Completion"], Any], of: "Completion") -> None:
@@ -321,7 +298,6 @@ class Completion(_Base):
             watch = getattr(self, "_watch", None)
             if watch is None:
                 watch = self._watch = made
-                _watches.add(made)
         if watch is made:
             watch.begin(self)  # without the lock: it may wait for room in the window
         return watch

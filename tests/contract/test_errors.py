@@ -212,3 +212,44 @@ print(seen)
     done = run_program(code, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "{<class 'MemoryError'>}\n"
+
+
+def test_a_thread_without_memory_for_its_state(run_program: Callable[..., Any]) -> None:
+    """Python's allocator refuses one request after the other, each time with a new thread. In
+    few runs they all meet the main thread. The hooks change while no thread asks for memory without
+    the GIL.
+    """
+    pytest.importorskip("_testcapi")
+    code = """
+import _testcapi, _thread, faulthandler, oneflow_lite as flow
+from oneflow_lite import engine
+faulthandler.dump_traceback_later(50, exit=True)
+ends, failures = [], set()
+for start in 3 * list(range(30)):
+    begun, end = _thread.allocate_lock(), _thread.allocate_lock()
+    begun.acquire()
+    end.acquire()
+    ends.append(end)
+    def work(begun=begun, end=end):
+        begun.release()
+        end.acquire()
+    done = None
+    _testcapi.set_nomemory(start, start + 1)
+    try:
+        done = engine.push(work, blocking=True)
+        while begun.locked() and not done.done():
+            pass
+    except MemoryError:
+        pass
+    finally:
+        _testcapi.remove_mem_hooks()
+    if done and done.done():
+        failures.add(str(done.exception()))
+for end in ends:
+    end.release()
+print(failures)
+"""
+    done = run_program(code, timeout=60)
+    assert done.returncode == 0, done.stderr
+    refused = '{"no memory for Python\'s state of a thread"}'
+    assert done.stdout.strip() in (refused, "set()")

@@ -12,6 +12,7 @@
 
 #include "backends.h"
 #include "check.h"
+#include "forking.h"
 #include "vm/virtual_machine.h"
 
 namespace ofl::vm {
@@ -31,6 +32,22 @@ bool eventually(const std::function<bool()>& condition) {
     std::this_thread::yield();
   }
   return true;
+}
+
+/// The same of a machine whose process forks as Python's hooks have it do.
+bool holds_in_child(
+    VirtualMachine& machine, const std::function<bool()>& in_child,
+    const std::function<void()>& in_parent = [] {}) {
+  machine.fork().before();
+  return holds_in_child(
+      [&] {
+        machine.fork().after_in_child();
+        return in_child();
+      },
+      [&] {
+        machine.fork().after_in_parent();
+        in_parent();
+      });
 }
 
 /// The body of all instructions here: `launch` runs or enqueues, `retired` sees the failure.

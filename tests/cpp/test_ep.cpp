@@ -1,8 +1,6 @@
 // Properties of the ep layer: cpu, mock, events. Run plain, and under
 // ThreadSanitizer and AddressSanitizer.
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,6 +14,7 @@
 #include "ep/event_pool.h"
 #include "ep/memory/caching_allocator.h"
 #include "ep_support.h"
+#include "forking.h"
 
 namespace ofl::ep {
 namespace {
@@ -355,17 +354,14 @@ void test_fork() {
   int ran = 0;
   launch(*stream, [&ran] { ++ran; });
   stream->sync();
-  const pid_t child = fork();
-  if (child == 0) {
+  CHECK(holds_in_child([&] {
     mock->after_fork_in_child();
     launch(*stream, [&ran] { ++ran; });
     stream->free_async(stream->alloc_async(kMiB), kMiB);
     stream->sync();
     stream.reset();
-    _exit(ran == 2 && mock->allocator().stats().in_use == 0 ? 0 : 1);
-  }
-  int status = -1;
-  CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return ran == 2 && mock->allocator().stats().in_use == 0;
+  }));
   launch(*stream, [&ran] { ran += 10; });
   stream->sync();
   CHECK(ran == 11);

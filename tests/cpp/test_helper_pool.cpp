@@ -1,8 +1,6 @@
 // Properties of the helper pool: every chunk once, errors, several callers, resizing, ends. Run
 // plain, and under ThreadSanitizer and AddressSanitizer.
 #include <sched.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,6 +12,7 @@
 #include "check.h"
 #include "ep/threads/crowding.h"
 #include "ep/threads/helper_pool.h"
+#include "forking.h"
 #include "ops/product/gemm_plan.h"
 
 namespace ofl::ep {
@@ -438,14 +437,10 @@ void test_ends_at_any_time() {
   TestedPool pool(3);
   CHECK(every_chunk_once(pool, kChunks));
   pool.crowding().set_watched(false);
-  const pid_t child = fork();
-  if (child == 0) {
+  CHECK(holds_in_child([&] {
     pool.after_fork_in_child();
-    _exit(every_chunk_once(pool, kChunks) && !pool.crowding().is_watched() ? 0 : 1);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return every_chunk_once(pool, kChunks) && !pool.crowding().is_watched();
+  }));
   CHECK(every_chunk_once(pool, kChunks));
 }
 

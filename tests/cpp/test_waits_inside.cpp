@@ -1,5 +1,4 @@
 // Functions that wait for others of their pool, from several threads, in both modes.
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <thread>
@@ -193,8 +192,7 @@ void test_a_function_that_stops_its_stream() {
 
 #ifndef __SANITIZE_THREAD__  // which does not let a forked child start threads
 /// In the child: as many functions at once as there are threads, and the pool is full.
-int run_two_at_once(World& world, Pool& pool) {
-  world.machine.fork().after_in_child();
+bool runs_two_at_once(World& world, Pool& pool) {
   world.machine.fork().fail_lost_functions();
   std::promise<void> opened;
   std::shared_future<void> is_open = opened.get_future().share();
@@ -210,7 +208,7 @@ int run_two_at_once(World& world, Pool& pool) {
   opened.set_value();
   world.machine.drain(std::nullopt);
   CHECK(eventually([&] { return !pool.is_full(); }));  // its threads come back a moment later
-  return g_failed == 0 ? 42 : 1;
+  return g_failed == 0;
 }
 
 // The functions of the parent that wait make room for others in its pool, but not in the child's.
@@ -235,14 +233,8 @@ void test_the_room_of_those_that_wait_is_not_the_childs() {
     world.issue(kCpu, StreamType::engine, {}, wait, nullptr, 0, kCallType);
   }
   CHECK(eventually([&] { return waiting == 4 && !pool.is_full(); }));  // the last one waits, too
-  world.machine.fork().before();
-  const pid_t child = fork();
-  if (child == 0) _exit(run_two_at_once(world, pool));
-  world.machine.fork().after_in_parent();
-  opened.set_value();
-  int status = 0;
-  waitpid(child, &status, 0);
-  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 42);
+  const auto in_child = [&] { return runs_two_at_once(world, pool); };
+  CHECK(holds_in_child(world.machine, in_child, [&] { opened.set_value(); }));
   world.machine.drain(std::nullopt);
 }
 #endif
