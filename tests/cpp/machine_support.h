@@ -39,7 +39,7 @@ bool holds_in_child(
     VirtualMachine& machine, const std::function<bool()>& in_child,
     const std::function<void()>& in_parent = [] {}) {
   machine.fork().before();
-  return holds_in_child(
+  return ofl::holds_in_child(
       [&] {
         machine.fork().after_in_child();
         return in_child();
