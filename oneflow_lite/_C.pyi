@@ -425,13 +425,13 @@ def register_op(
     ufunc: np.ufunc,
     properties: Any,
     row: str,
-    doc: str,
+    doc: str | Callable[[], str],
     slot: str | None,
     result: int = 0,
 ) -> Op:
     """Adds a row. properties: a Properties (ops/table.py). row: the name of the row whose loops it has, itself
     or another one. slot: the operator that it serves ('add' for ``+``), or what native code calls it for.
-    result: which of the ufunc's results it makes."""
+    doc: its docstring, or what makes it at the first look. result: which of the ufunc's results it makes."""
 
 def properties_of(op: Op, /) -> dict[str, Any]:
     """The properties as the native core has them, and whether it knows functions of one element ('element'),

@@ -34,16 +34,13 @@ except ImportError as error:
 
 from oneflow_lite import (
     cuda as cuda,
-    distributed as distributed,
     engine as engine,
     fft as fft,
-    graph as graph,
     interchange as interchange,
     lib as lib,
     lifecycle as lifecycle,
     linalg as linalg,
     profiler as profiler,
-    random as random,
     vm as vm,
 )
 from oneflow_lite._C import Op as Op, OutOfMemoryError as OutOfMemoryError
@@ -54,18 +51,8 @@ from oneflow_lite.device import (
     empty_cache as empty_cache,
     memory_stats as memory_stats,
 )
-from oneflow_lite.distributed import sbp as sbp
-from oneflow_lite.distributed.placement import placement as placement
-from oneflow_lite.distributed.served import serve as _serve
 from oneflow_lite.dtypes import *
 from oneflow_lite.flags import flags as flags
-from oneflow_lite.graph.gradients import (
-    grad as grad,
-    stop_gradient as stop_gradient,
-    value_and_grad as value_and_grad,
-    vjp as vjp,
-)
-from oneflow_lite.graph.jit.function import jit as jit
 from oneflow_lite.inspection import (
     __array_namespace_info__ as __array_namespace_info__,
     array_api_version as _array_api_version,
@@ -124,6 +111,7 @@ from oneflow_lite.ops.numpy.statistics.nan_statistics import *
 from oneflow_lite.ops.numpy.statistics.quantiles import *
 from oneflow_lite.ops.numpy.windows import *
 from oneflow_lite.ops.searching import *
+from oneflow_lite.ops.served import serve as _serve
 from oneflow_lite.ops.sets import *
 from oneflow_lite.ops.sorting import *
 from oneflow_lite.ops.statistics.averages import *
@@ -140,17 +128,46 @@ __version__ = "0.1.0"
 __array_api_version__: str
 
 if _typing.TYPE_CHECKING:
-    from oneflow_lite import testing as testing
+    from oneflow_lite import (
+        distributed as distributed,
+        graph as graph,
+        random as random,
+        testing as testing,
+    )
+    from oneflow_lite.distributed import sbp as sbp
+    from oneflow_lite.distributed.placement import placement as placement
+    from oneflow_lite.graph.gradients import (
+        grad as grad,
+        stop_gradient as stop_gradient,
+        value_and_grad as value_and_grad,
+        vjp as vjp,
+    )
+    from oneflow_lite.graph.jit.function import jit as jit
 else:  # for type checkers it would be any name
+    # What takes long to import, and many programs do without: the modules that have the names.
+    _AT_FIRST_USE = {
+        **dict.fromkeys(("distributed", "graph", "random", "testing")),
+        **{"jit": "graph.jit.function", "sbp": "distributed", "placement": "distributed.placement"},
+        **dict.fromkeys(("grad", "stop_gradient", "value_and_grad", "vjp"), "graph.gradients"),
+    }
 
     def __getattr__(name: str) -> _typing.Any:
+        if name in _AT_FIRST_USE:
+            home = _AT_FIRST_USE[name]
+            if home is None:
+                return _importlib.import_module(f"oneflow_lite.{name}")
+            value = getattr(_importlib.import_module(f"oneflow_lite.{home}"), name)
+            return globals().setdefault(name, value)
         if name == "__array_api_version__":  # a flag decides
             return _array_api_version()
-        if name == "testing":  # NumPy's takes long to import
-            return _importlib.import_module("oneflow_lite.testing")
         if name == "bfloat16":
             raise AttributeError(_C.NO_BFLOAT16)
         raise AttributeError(f"module 'oneflow_lite' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_AT_FIRST_USE} - {"testing"})
+
+    __all__ = [name for name in __dir__() if not name.startswith("_")]
 
 
 _serve(globals(), vars(linalg), vars(fft))

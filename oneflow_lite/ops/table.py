@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from functools import cache, partial
 from inspect import Parameter, Signature
 from typing import Any, Literal, NamedTuple, Protocol, overload
 
@@ -165,9 +166,9 @@ def op(
     is not differentiable.
     """
     given = Properties(**properties)
-    doc = _docstring(name, ufunc, summary, example)
+    doc = partial(_docstring, name, ufunc, summary, example)
     function = _C.register_op(name, ufunc, given, name, doc, slot)
-    function.__signature__ = _signature(ufunc)
+    function.__signature__ = _signature(ufunc.nin)
     text = cuda if isinstance(cuda, Cuda) else Cuda(cuda)
     gradients = vjp if isinstance(vjp, tuple) else (vjp,)
     row = ROWS[name] = Row(name, ufunc, text, slot, summary, function, given, gradients or None)
@@ -215,13 +216,14 @@ def exported(namespace: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _operand_names(ufunc: np.ufunc) -> list[str]:
-    return ["x"] if ufunc.nin == 1 else [f"x{i}" for i in range(1, ufunc.nin + 1)]
+def _operand_names(count: int) -> list[str]:
+    return ["x"] if count == 1 else [f"x{i}" for i in range(1, count + 1)]
 
 
-def _signature(ufunc: np.ufunc) -> Signature:
-    """What ``inspect`` says of a row's function."""
-    names = _operand_names(ufunc)
+@cache
+def _signature(count: int) -> Signature:
+    """What ``inspect`` says of the function of a row with so many operands."""
+    names = _operand_names(count)
     operands = [Parameter(name, Parameter.POSITIONAL_ONLY, annotation=Any) for name in names]
     out = Parameter("out", Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=Any)
     others = {"where": True, "casting": "same_kind", "order": "K", "dtype": None}
@@ -238,7 +240,7 @@ def _docstring(name: str, ufunc: np.ufunc, summary: str, example: Samples | None
         floats = any(signature.startswith("d" * ufunc.nin) for signature in ufunc.types)
         example = _POSITIVE if floats else _INTEGERS
     samples = example[: ufunc.nin]
-    names = _operand_names(ufunc)
+    names = _operand_names(ufunc.nin)
     call = ", ".join(f"flow.tensor({sample})" for sample in samples)
     result = ufunc(*(np.asarray(sample) for sample in samples))
     return f"""{name}({", ".join(names)}, /, out=None, *, where=True, dtype=None, ...)

@@ -68,9 +68,15 @@ bool bind(const NativeObject& f, PyObject* const* args, Py_ssize_t given, PyObje
 /// function(native function, arguments, names and values): calls it on operands of another type.
 PyObject* other_caller = nullptr;
 
+/// The package whose import sets it is imported at its first use.
+PyObject* required_caller() {
+  if (!other_caller) Reference(checked(PyImport_ImportModule("oneflow_lite.distributed")));
+  if (!other_caller) fail(ErrorKind::runtime, "oneflow_lite.distributed is being imported");
+  return other_caller;
+}
+
 /// Tensors of many ranks, by themselves or in a list, or a result that is to be one.
 bool is_for_others(PyObject* const* args, Py_ssize_t given, PyObject* names) {
-  if (!other_caller) return false;
   const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
   for (Py_ssize_t k = 0; k < named; ++k) {
     if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, k), "placement") == 0) return true;
@@ -94,7 +100,8 @@ PyObject* call_on_others(PyObject* self, PyObject* const* args, Py_ssize_t given
         throw PythonErrorSet{};
       }
     }
-    return PyObject_CallFunctionObjArgs(other_caller, self, positional.get(), named.get(), nullptr);
+    PyObject* const caller = required_caller();
+    return PyObject_CallFunctionObjArgs(caller, self, positional.get(), named.get(), nullptr);
   });
 }
 
