@@ -88,11 +88,12 @@ def test_leaving(
 
 
 INTERRUPTED = """
-opened = threading.Event()
+opened, inside = threading.Event(), threading.Event()
 held = x + 0
 flow.vm.host_func(lambda *_: opened.wait(100), writes=[held])
 
 def interrupt():
+    inside.wait()
     time.sleep(0.1)
     sent.append(time.monotonic())
     os.kill(os.getpid(), signal.SIGINT)
@@ -100,6 +101,7 @@ def interrupt():
 sent = []
 threading.Thread(target=interrupt).start()
 try:
+    inside.set()
     {wait}
     print("not interrupted")
 except KeyboardInterrupt:
