@@ -835,8 +835,12 @@ def failure(x: Tensor, method: str) -> BaseException | None:
     """What a look at x raises; waits like a look of this name."""
 
 # --- profiling
-def profile_start(wait: bool) -> None: ...
-def profile_stop(wait: bool) -> dict[str, Any]:
+def wait_until_idle() -> None:
+    """Waits until nothing is in flight, which what is switched on or off by others then sees whole. Never call
+    it with a lock that a function on the machine may take."""
+
+def profile_start() -> None: ...
+def profile_stop() -> dict[str, Any]:
     """{'lanes': [(id, name, kind)], 'records': [tuple, ...], 'collectives': {seq: (rank, key of
     the group, number in it)}}; see profiler/trace.py."""
 

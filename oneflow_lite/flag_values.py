@@ -1,8 +1,10 @@
 """How values of flags are read: from text, or from what a program gives."""
 
+import difflib
 import os
 import re
 from collections.abc import Callable, Mapping
+from typing import Any
 
 _TRUE = ("1", "true", "on", "yes")
 _FALSE = ("0", "false", "off", "no")
@@ -113,3 +115,46 @@ def parse_core(value: object) -> str:
     if not text.isalnum():
         raise ValueError("expected auto, numpy or the name of a core type, such as SkylakeX")
     return text.lower() if text.lower() in ("auto", "numpy") else text
+
+
+def parse_knobs(
+    keys: Mapping[str, tuple[str, Callable[[object], float]]], separator: str
+) -> Callable[[object], dict[str, float]]:
+    """Return a function that reads ``a=1,b=2`` (or a mapping) to {knob of a device: number}."""
+
+    def parse(value: object) -> dict[str, float]:
+        items: list[tuple[str, object]] = []
+        if isinstance(value, Mapping):
+            items = list(value.items())
+        else:
+            for part in filter(None, (part.strip() for part in str(value).split(","))):
+                key, found, text = part.partition(separator)
+                if not found:
+                    raise ValueError(f"expected key{separator}value, got {part!r}")
+                items.append((key.strip(), text))
+        knobs = {}
+        for key, item in items:
+            if key not in keys:
+                raise ValueError(f"unknown key {key!r}{suggest(str(key), keys)}")
+            name, parse_one = keys[key]
+            try:
+                knobs[name] = parse_one(item)
+            except ValueError as error:
+                raise ValueError(f"{key}{separator}{item}: {error}") from None
+        return knobs
+
+    return parse
+
+
+def suggest(name: str, known: Mapping[str, Any]) -> str:
+    """Return the end of a message about an unknown name: the nearest known one, and all."""
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    return f"{hint} (known: {', '.join(known)})"
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -3,9 +3,7 @@
 The environment is read once, at import; C++ never reads it. Flags hold for the whole process.
 """
 
-import difflib
 import logging
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -17,15 +15,18 @@ from oneflow_lite.flag_values import (
     MAX_INT32,
     MAX_INT64,
     RATES,
+    cores,
     parse_bool,
     parse_bytes,
     parse_choice,
     parse_core,
     parse_fusion,
     parse_int,
+    parse_knobs,
     parse_path,
     parse_seconds,
     quantity,
+    suggest,
 )
 from oneflow_lite.locks import make_lock
 
@@ -66,41 +67,6 @@ _FAIL_KEYS: dict[str, tuple[str, Callable[[object], float]]] = {
 }
 
 
-def _parse_knobs(
-    keys: Mapping[str, tuple[str, Callable[[object], float]]], separator: str
-) -> Callable[[object], dict[str, float]]:
-    """Parses ``a=1,b=2`` (or a mapping) to {knob of the mock device: number}."""
-
-    def parse(value: object) -> dict[str, float]:
-        items: list[tuple[str, object]] = []
-        if isinstance(value, Mapping):
-            items = list(value.items())
-        else:
-            for part in filter(None, (part.strip() for part in str(value).split(","))):
-                key, found, text = part.partition(separator)
-                if not found:
-                    raise ValueError(f"expected key{separator}value, got {part!r}")
-                items.append((key.strip(), text))
-        knobs = {}
-        for key, item in items:
-            if key not in keys:
-                raise ValueError(f"unknown key {key!r}{_suggest(str(key), keys)}")
-            name, parse_one = keys[key]
-            try:
-                knobs[name] = parse_one(item)
-            except ValueError as error:
-                raise ValueError(f"{key}{separator}{item}: {error}") from None
-        return knobs
-
-    return parse
-
-
-def _suggest(name: str, known: Mapping[str, Any]) -> str:
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"; did you mean {close[0]}?" if close else ""
-    return f"{hint} (known: {', '.join(known)})"
-
-
 _MOCK_DEFAULTS = {
     key: value for key, value in _C.mock_knobs().items() if not key.startswith("fail_")
 }
@@ -117,13 +83,6 @@ def _apply_fail(faults: dict[str, float]) -> None:
     _C.mock_configure(dict.fromkeys((name for name, _ in _FAIL_KEYS.values()), 0) | faults)
 
 
-def _cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _apply_log(level: str) -> None:
     LOG.setLevel(level.upper())
 
@@ -137,6 +96,7 @@ class Flag:
     parse: Callable[[object], Any]
     apply: Callable[[Any], None] | None  # None: read at import only
     doc: str
+    waits: bool = False  # its scopes begin and end while nothing is in flight
 
     @property
     def variable(self) -> str:
@@ -166,6 +126,7 @@ _ROWS = (
         parse_bool,
         _C.benchmark,
         "wait after each operation, and print the time of each kind of operation at exit",
+        waits=True,
     ),
     Flag(
         "fusion",
@@ -185,14 +146,14 @@ _ROWS = (
         "num_threads",
         0,
         parse_int(0, _MAX_THREADS),
-        lambda value: _C.configure(num_threads=value or _cores(), watches_cores=value == 0),
+        lambda value: _C.configure(num_threads=value or cores(), watches_cores=value == 0),
         "threads that share large work on the cpu; 0: as many as there are cores to be had",
     ),
     Flag(
         "engine_threads",
         0,
         parse_int(0, _MAX_THREADS),
-        lambda value: _C.configure(engine_threads=value or _cores()),
+        lambda value: _C.configure(engine_threads=value or cores()),
         "threads for functions that are pushed; 0: as many as there are cores to be had",
     ),
     Flag(
@@ -225,7 +186,7 @@ _ROWS = (
         lambda value: _C.configure(max_in_flight=value),
         "instructions in flight on a device before the issuing thread waits",
     ),
-    Flag("mock", {}, _parse_knobs(_MOCK_KEYS, "="), _apply_mock, "knobs of the mock devices"),
+    Flag("mock", {}, parse_knobs(_MOCK_KEYS, "="), _apply_mock, "knobs of the mock devices"),
     Flag(
         "cuda_sim",
         None,
@@ -273,7 +234,7 @@ _ROWS = (
     Flag(
         "fail",
         {},
-        _parse_knobs(_FAIL_KEYS, ":"),
+        parse_knobs(_FAIL_KEYS, ":"),
         _apply_fail,
         "the n-th alloc, launch, copy or event of a mock device fails, such as alloc:3,copy:1",
     ),
@@ -430,7 +391,7 @@ class Flags(flag_types.FlagTypes):
                 continue
             if variable not in variables:
                 raise ValueError(
-                    f"[flags] unknown variable {variable}{_suggest(variable, variables)}"
+                    f"[flags] unknown variable {variable}{suggest(variable, variables)}"
                 )
             if text.strip():
                 row = variables[variable]
@@ -459,7 +420,7 @@ class Flags(flag_types.FlagTypes):
 
     def _known(self, name: str, error: type[Exception]) -> Flag:
         if name not in self._rows:
-            raise error(f"[flags] no flag {name!r}{_suggest(name, self._rows)}")
+            raise error(f"[flags] no flag {name!r}{suggest(name, self._rows)}")
         return self._rows[name]
 
     def _set(self, name: str, value: Any, source: str) -> None:
@@ -468,20 +429,32 @@ class Flags(flag_types.FlagTypes):
             self._settings[name] = [_Setting(value, source)]
 
     def _begin(self, name: str, setting: _Setting) -> None:
+        self._wait(name)
         with self._lock:
             self._settings[name].append(setting)
             self._apply(name, setting.value)
 
     def _end(self, name: str, setting: _Setting) -> None:
         """Take a setting back, also one whose begin was interrupted or has failed."""
+        if setting not in self._settings[name]:
+            return
+        try:
+            self._wait(name)
+        finally:
+            self._take_back(name, setting)
+
+    def _take_back(self, name: str, setting: _Setting) -> None:
         with self._lock:
             settings = self._settings[name]
-            if setting not in settings:
-                return
             decided = settings[-1] is setting
             settings.remove(setting)
             if decided:
                 self._apply(name, settings[-1].value)
+
+    def _wait(self, name: str) -> None:
+        """Without the lock, which a function in flight may take."""
+        if self._rows[name].waits:
+            _C.wait_until_idle()
 
     def _apply(self, name: str, value: Any) -> None:
         apply = self._rows[name].apply

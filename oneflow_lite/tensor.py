@@ -21,6 +21,7 @@ from oneflow_lite.ops import (
     indexing,
     linear_algebra,
     searching,
+    served,
     sorting,
 )
 from oneflow_lite.ops.creation.data import tensor
@@ -456,7 +457,7 @@ def view(self: Tensor, dtype: Any = None, type: Any = None) -> Tensor:
     return _C.reinterpret(self, self.dtype if dtype is None else dtype, "view")
 
 
-_METHODS |= dlpack.METHODS | pickling.METHODS | numpy_functions.METHODS
+_METHODS |= dlpack.METHODS | pickling.METHODS | numpy_functions.METHODS | served.METHODS
 _METHODS |= {
     "conjugate": conj,
     "flat": property(flat.flat_of, flat.set_flat),

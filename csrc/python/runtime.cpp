@@ -126,7 +126,7 @@ Tensor look_from_python(const Tensor& x, const char* method) {
   return look(issuer(), x, method);
 }
 
-PyObject* failure_of(const Tensor& x, const char* method) {
+PyObject* failure_of(Tensor x, const char* method) {
   report_implicit_wait(x, method);
   try {
     runtime().machine.wait_for_value(x.storage->dependence(), method);
@@ -136,7 +136,7 @@ PyObject* failure_of(const Tensor& x, const char* method) {
   return nullptr;
 }
 
-void settle_from_python(const Tensor& x, const char* method) {
+void settle_from_python(Tensor x, const char* method) {
   refuse_while_recording(method, &x);
   report_implicit_wait(x, method);
   vm::VirtualMachine& machine = runtime().machine;

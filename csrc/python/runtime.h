@@ -53,12 +53,13 @@ std::optional<Device> exchange_thread_device(std::optional<Device> device);
 Tensor look_from_python(const Tensor& x, const char* method);
 
 /// Waits until nothing issued so far uses the memory of a cpu tensor, counted and refused like a
-/// look; throws what made it fail. Where it is shared already, operations leave it settled.
-void settle_from_python(const Tensor& x, const char* method);
+/// look; throws what made it fail. Where it is shared already, operations leave it settled. `x` is
+/// a copy here and below: another thread may donate the tensor during the wait.
+void settle_from_python(Tensor x, const char* method);
 
 /// Waits for the last write of `x`, counted and refused like a look. The exception that a look at
 /// it raises, new and owned; null when there is none.
-PyObject* failure_of(const Tensor& x, const char* method);
+PyObject* failure_of(Tensor x, const char* method);
 
 /// The machine is naive while there is a reason.
 enum class NaiveReason : uint8_t { sync, benchmark };

@@ -16,7 +16,7 @@ from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.placement import Placement
 from oneflow_lite.distributed.sbp import Sbp, broadcast
 
-__all__ = ["GlobalTensor", "to_global"]
+__all__ = ["GlobalTensor"]
 
 _METHODS: dict[str, Any] = {}
 
@@ -46,43 +46,10 @@ def require_placement(placement: object, name: str = "to_global") -> None:
 # --- from a local tensor
 
 
-def to_global(self: Tensor, placement: Placement, sbp: Sbp | Sequence[Sbp]) -> GlobalTensor:
-    """Make one tensor of what each rank has.
-
-    All ranks call it, each with a tensor of its own, and it waits until they have told each other
-    the shapes. Ranks outside the placement may give any tensor, and hold nothing of the result.
-
-    Parameters
-    ----------
-    placement : Placement
-        The ranks that hold the result.
-    sbp : Sbp or sequence of Sbp
-        One for each axis of the grid. ``split(d)``: the tensors are parts along a dimension, of any
-        sizes; elements move until they are as balanced as ``numpy.array_split`` cuts them.
-        ``broadcast``: the value is that of the first rank. ``partial(op)``: they are values that
-        the operator is over.
-
-    Returns
-    -------
-    GlobalTensor
-
-    Raises
-    ------
-    ValueError
-        On all ranks, for tensors that are no parts of one: other dtypes, dimensions or extents.
-    TypeError
-        On all ranks, for ``partial("any")`` and ``partial("all")`` of what is no bool.
-    RankError, DesyncError
-        Where another rank has failed, or does something else.
-
-    Examples
-    --------
-    >>> ranks = flow.distributed.placement("cpu", ranks=[0])
-    >>> flow.arange(4).to_global(ranks, flow.distributed.sbp.split(0)).layout
-    (4,) split(0) on cpu [0]
-    """
+def assembled(parts: Tensor, placement: Placement, sbp: Sbp | Sequence[Sbp]) -> GlobalTensor:
+    """Make one tensor of what each rank has: ``Tensor.to_global``."""
     require_placement(placement)
-    return _C.assemble(self, placement, list_of_sbps(sbp))
+    return _C.assemble(parts, placement, list_of_sbps(sbp))
 
 
 # --- other layouts
@@ -351,4 +318,3 @@ for _operator in (
     _METHODS[_name] = _in_place(_name, _operator)
 for _name, _function in _METHODS.items():
     setattr(GlobalTensor, _name, _function)
-setattr(Tensor, "to_global", to_global)  # noqa: B010

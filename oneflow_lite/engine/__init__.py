@@ -63,7 +63,8 @@ def wait_all() -> None:
     Raises
     ------
     Exception
-        The first error that no ``wait_all`` or ``synchronize`` has raised yet.
+        The first error that no ``wait_all`` or ``synchronize`` has seen yet. Later ones that it has
+        seen are not raised by the next call; they stay with their completions.
 
     Examples
     --------

@@ -181,25 +181,29 @@ class _Recorder:
         self._open: list[Profile] = []
 
     def begin(self, profile: Profile) -> None:
+        _C.wait_until_idle()  # without the lock: a function in flight may take it
         with self._lock:
             try:
                 self._collect()
                 self._open.append(profile)
-                _C.profile_start(True)
-            except BaseException:  # Ctrl-C ends a wait
-                self._close(profile, wait=False)
+                _C.profile_start()
+            except BaseException:  # Ctrl-C
+                self._close(profile)
                 raise
 
     def end(self, profile: Profile, wait: bool = True) -> None:
-        with self._lock:
-            if not any(profile is each for each in self._open):
-                raise RuntimeError("[profile] the block is left, and was not entered")
-            try:
-                self._collect(wait)
-            except BaseException:
-                self._close(profile, wait=False)
-                raise
-            self._close(profile, wait)
+        """Without a wait, also by Ctrl-C in it, what is in flight is left out."""
+        try:
+            if wait:
+                _C.wait_until_idle()
+        finally:
+            with self._lock:
+                if not any(profile is each for each in self._open):
+                    raise RuntimeError("[profile] the block is left, and was not entered")
+                try:
+                    self._collect()
+                finally:
+                    self._close(profile)
 
     def forget_in_child(self) -> None:
         """Only the scopes of the thread that has forked go on."""
@@ -208,24 +212,17 @@ class _Recorder:
             if not self._open:
                 _C.profile_drop()
 
-    def _close(self, profile: Profile, wait: bool) -> None:
+    def _close(self, profile: Profile) -> None:
         """The others go on."""
         self._open = [each for each in self._open if each is not profile]
         if self._open:
-            _C.profile_start(wait)
+            _C.profile_start()
 
-    def _collect(self, wait: bool = True) -> None:
-        """Give each open profile its part. Without a wait, what is in flight is left out."""
+    def _collect(self) -> None:
+        """Give each open profile its part."""
         if not self._open:
             return
-        try:
-            recording = _C.profile_stop(wait)
-        except BaseException:
-            self._share(_C.profile_stop(False))
-            raise
-        self._share(recording)
-
-    def _share(self, recording: dict[str, Any]) -> None:
+        recording = _C.profile_stop()
         for profile in self._open:
             profile.add(recording)
 

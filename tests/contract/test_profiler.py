@@ -246,3 +246,39 @@ assert os.path.getsize("trace.json") == 0
     done = run_program(code, profile="trace.json")
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+
+
+@pytest.mark.parametrize(
+    ("outside", "inside"),
+    [
+        ("flow.flags(benchmark=True)", 'flow.flags(log="error")'),
+        ("flow.profiler.profile()", "flow.profiler.profile()"),
+        ("flow.flags(benchmark=True)", "flow.profiler.profile()"),
+    ],
+)
+def test_a_scope_that_waits_holds_no_lock(
+    run_program: Callable[..., Any], outside: str, inside: str
+) -> None:
+    """A function in flight may enter a scope, too; some refuse it, and it does not stand still."""
+    code = f"""
+import faulthandler, threading, time
+import oneflow_lite as flow
+faulthandler.dump_traceback_later(60, exit=True)
+begun, said = threading.Event(), []
+def function():
+    begun.set()
+    time.sleep(0.2)  # the other thread waits then
+    try:
+        with {inside}:
+            said.append("entered")
+    except RuntimeError as error:
+        said.append(str(error))
+done = flow.engine.push(function)
+begun.wait()
+with {outside}:
+    assert done.done() and len(said) == 1, said
+    flow.ones(3) + 1
+assert done.exception() is None
+"""
+    done = run_program(code)
+    assert done.returncode == 0, done.stderr

@@ -72,7 +72,9 @@ def agree(stub: list[tuple[str, Any, Any]], real: list[tuple[str, Any, Any]]) ->
     return stub == real
 
 
-@pytest.mark.parametrize("kind", [flow.Tensor, _C.GlobalTensor], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "kind", [flow.Tensor, flow.distributed.GlobalTensor], ids=lambda kind: kind.__name__
+)
 def test_all_that_a_tensor_has_is_in_the_stub(kind: type) -> None:
     stub = set(declared(kind.__name__))
     real = {name for name in dir(kind) if name not in OF_ALL | RAISE[kind]}
@@ -81,7 +83,9 @@ def test_all_that_a_tensor_has_is_in_the_stub(kind: type) -> None:
     assert sorted(stub - set(dir(kind)) - BUFFER) == []
 
 
-@pytest.mark.parametrize("kind", [flow.Tensor, _C.GlobalTensor], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "kind", [flow.Tensor, flow.distributed.GlobalTensor], ids=lambda kind: kind.__name__
+)
 def test_methods_have_the_parameters_that_the_stub_says(kind: type) -> None:
     wrong, compared = [], 0
     for name, node in declared(kind.__name__).items():

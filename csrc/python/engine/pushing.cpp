@@ -245,12 +245,14 @@ PyObject* clear_error(Arguments given) {
 PyObject* wait_for(Arguments given) {
   refuse_while_recording("wait", "a program does not wait; do it before or after the call");
   VariablePtr variable;
+  StorageRef storage;  // another thread may donate the tensor meanwhile
   vm::Dependence* object = nullptr;
   if (PyObject_TypeCheck(given[0], variable_type)) {
     variable = variable_of(given[0]);
     object = &variable->dependence;
   } else if (is_tensor(given[0])) {
-    object = &tensor_of(given[0]).storage->dependence();
+    storage = tensor_of(given[0]).storage;
+    object = &storage->dependence();
   } else {
     fail(ErrorKind::type, "[wait] expected a Var or a Tensor, got ", Py_TYPE(given[0])->tp_name);
   }

@@ -99,7 +99,7 @@ std::unique_ptr<Export<Managed>> make_export(const Tensor& x, const Wish& wish) 
   } else if (x.storage->on_host()) {
     out->tensor = x;
     out->shared.emplace(x.storage);
-    settle_from_python(x, "__dlpack__");
+    settle_from_python(out->tensor, "__dlpack__");
   } else {
     out->tensor = x;
     const ep::EventLease ready = hand_over(issuer(), x, "__dlpack__");

@@ -57,37 +57,17 @@ void set_observed(vm::Observer& observer, bool* is_on, bool on) {
   on ? machine.add_observer(observer) : machine.remove_observer(observer);
 }
 
-/// Waits for what is in flight, then calls `set`. An interrupt ends the wait: it lets nothing be
-/// switched on, and does not keep anything from being switched off.
-template <typename Set>
-void set_when_idle(bool on, const Set& set) {
-  try {
-    runtime().machine.drain(std::nullopt);
-  } catch (const Error&) {
-    if (!on) set();
-    throw;
-  }
-  set();
-}
-
-/// While nothing is in flight each instruction is seen whole.
-void record(bool on, bool wait) {
+/// While nothing is in flight each instruction is seen whole: wait_until_idle() comes before.
+void record(bool on) {
   static bool is_on = false;
-  const auto set = [on] {
-    set_observed(recorder(), &is_on, on);
-    distributed::record_collectives(on);
-  };
-  wait ? set_when_idle(on, set) : set();
+  set_observed(recorder(), &is_on, on);
+  distributed::record_collectives(on);
 }
 
-/// What is in flight is no part of it.
 void set_benchmark(bool on) {
   static bool is_on = false;
-  if (is_on == on) return;
-  set_when_idle(on, [on] {
-    set_naive(NaiveReason::benchmark, on);
-    set_observed(benchmark(), &is_on, on);
-  });
+  set_naive(NaiveReason::benchmark, on);
+  set_observed(benchmark(), &is_on, on);
 }
 
 void check_nan_inf(bool on) {
@@ -104,9 +84,9 @@ py::list benchmark_rows() {
   return rows;
 }
 
-/// Without `wait`, what is in flight is not, or only in part, in the recording.
-py::dict profile_stop(bool wait) {
-  record(false, wait);
+/// What is in flight is not, or only in part, in the recording.
+py::dict profile_stop() {
+  record(false);
   const Trace trace = recorder().take();
   py::list lanes, records;
   for (size_t i = 0; i < trace.lanes.size(); ++i) {
@@ -142,14 +122,15 @@ void unlock_observers() {
 }
 
 void bind_profiler(py::module_& m) {
-  m.def("profile_start", [](bool wait) {
-    record(false, wait);
+  m.def("wait_until_idle", [] { runtime().machine.drain(std::nullopt); });
+  m.def("profile_start", [] {
+    record(false);
     drop_records();
-    record(true, wait);
+    record(true);
   });
   m.def("profile_stop", &profile_stop);
   m.def("profile_drop", [] {
-    record(false, false);
+    record(false);
     drop_records();
   });
   m.def("check_nan_inf", &check_nan_inf);

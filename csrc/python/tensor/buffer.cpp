@@ -72,10 +72,10 @@ struct Unseen {
 };
 Unseen unseen;
 
-void settle_for_buffer(PyObject* tensor) {
+void settle_for_buffer(PyObject* tensor, const Tensor& x) {
   Py_CLEAR(unseen.exception);
   try {
-    settle_from_python(tensor_of(tensor), "memoryview");
+    settle_from_python(x, "memoryview");
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::interrupted) {
       PyObject* const before = std::exchange(unseen.exception, python_exception(error));
@@ -100,7 +100,7 @@ void raise_unseen(PyObject* tensor) {
 int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
   return guarded(-1, [&] {
-    const Tensor& x = tensor_of(self);
+    const Tensor x = tensor_of(self);  // another thread may donate it meanwhile
     require_host(x, "memoryview");
     const auto itemsize = static_cast<int64_t>(size_of(x.dtype));
     const bool writable = is_writable(x);
@@ -114,7 +114,7 @@ int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
     }
     check_layout(x, flags);
     auto held = std::make_unique<Held>(x);
-    settle_for_buffer(self);
+    settle_for_buffer(self, x);
     for (int d = 0; d < x.ndim(); ++d) {
       held->shape[d] = x.shape[d];
       held->strides[d] = x.strides[d];
@@ -140,7 +140,7 @@ int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
 // be there only after it.
 PyObject* shared_array(PyObject* tensor) {
   raise_unseen(tensor);
-  const Tensor& x = tensor_of(tensor);
+  const Tensor x = tensor_of(tensor);  // see tensor_get_buffer()
   require_host(x, "__array__");
   auto shared = std::make_unique<SharedStorage>(x.storage);
   settle_from_python(x, "__array__");

@@ -424,7 +424,7 @@ def in_child(check):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 def nothing():
     x * 2
-    return trace._recorder._open == [] and _C.profile_stop(True)["records"] == []
+    return trace._recorder._open == [] and _C.profile_stop()["records"] == []
 def own():
     x * 2
     own_scope.__exit__(None, None, None)

@@ -1,11 +1,17 @@
 """Known calls with NumPy's arrays and donated tensors among the arguments."""
 
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
 import oneflow_lite as flow
 from oneflow_lite import _C
 from tests.support.graphs.known_calls import is_known, make_known, only_known, row
+from tests.support.machine import Gate, in_thread
 
 
 def test_arrays_are_those_of_the_call_and_copied() -> None:
@@ -55,3 +61,38 @@ def test_donated_tensors() -> None:
     with pytest.raises(ValueError, match="donated"):
         f(part := row(), part[:])
     assert is_known(f, row(), row())
+
+
+LOOKS: dict[str, Callable[[Any], Any]] = {
+    "array": np.asarray,
+    "buffer": lambda x: np.array(memoryview(x)),
+    "dlpack": np.from_dlpack,
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_another_thread_waits_for_what_is_donated(look: str) -> None:
+    """Both threads wait for the same function; the one that looks may be the later one."""
+    plus_one = flow.jit(lambda x: x + 1, donate=("x",))
+    for _ in range(3):
+        plus_one(flow.ones(5000))
+    asked, seen = threading.Event(), []
+    for _ in range(10):
+        asked.clear()
+        with Gate(5000) as gate:
+            x = gate.tensor
+
+            def wait(x: Any = x) -> None:
+                with flow.flags(implicit_sync="warn"):
+                    seen.append(LOOKS[look](x))
+
+            with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+                warnings.simplefilter("always")
+                patch.setattr(warnings, "showwarning", lambda *_, **__: asked.set())
+                thread = in_thread(wait)
+                assert asked.wait(60)
+                threading.Timer(0.02, gate.open).start()  # when both wait
+                result = plus_one(x)
+                thread.join()
+        assert (seen[-1] == 0).all()
+        assert (result == 1).all()
