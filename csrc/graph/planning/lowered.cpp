@@ -23,6 +23,15 @@ Tensor stand_in(vm::DeviceState& state, DType dtype, const Dims& shape, const Di
   return x;
 }
 
+/// The results that are the next versions of the operation's targets, in their order.
+std::vector<int64_t> next_versions(const Operation& operation) {
+  std::vector<int64_t> found;
+  for (size_t k = 0; k < operation.results.size(); ++k) {
+    if (operation.call.targets >> k & 1) found.push_back(operation.results[k]);
+  }
+  return found;
+}
+
 class Lowering final : public PlanSink {
  public:
   Lowering(vm::VirtualMachine& machine, const ProgramParts& program)
@@ -149,19 +158,26 @@ class Lowering final : public PlanSink {
     for (const Written& assign : program_.assigns) last_use_[root_[assign.last]] = kForever;
   }
 
-  bool is_assigned(int64_t input) const {
-    return std::any_of(program_.assigns.begin(), program_.assigns.end(),
-                       [input](const Written& assign) { return assign.value == input; });
+  /// The value that the input's memory holds at the end of a run; -1: nobody writes to the input.
+  int64_t assigned_to(int64_t input) const {
+    for (const Written& assign : program_.assigns) {
+      if (assign.value == input) return assign.last;
+    }
+    return -1;
   }
 
   bool is_constant(int64_t base) const {
     return lowered_.is_input(base) && base >= lowered_.input_count - program_.constants;
   }
 
-  /// Nobody needs what is there: operation i may write to the memory of this root.
-  bool may_be_overwritten(int64_t root, int64_t i) {
+  /// Operation i may write its result to the memory of this root: nobody needs what is there, and
+  /// an input's memory keeps what is written for as long as that is needed.
+  bool may_be_overwritten(int64_t root, int64_t result, int64_t i) {
+    if (last_use_[root] > i) return false;
     const int64_t base = base_of(values_[root]);
-    return last_use_[root] <= i && (!lowered_.is_input(base) || is_assigned(base));
+    if (!lowered_.is_input(base)) return true;
+    const int64_t last = assigned_to(base);
+    return last >= 0 && (last_use_[result] < kForever || last == result);
   }
 
   Tensor cloned(const Tensor& x, vm::SiteId site) {
@@ -194,9 +210,11 @@ class Lowering final : public PlanSink {
       }
     }
     std::vector<Tensor> wholes, places;
+    const std::vector<int64_t> versions = next_versions(operation);
     for (const int64_t target : operation.targets) {
       const Tensor root = values_[root_[target]];
-      const bool in_place = may_be_overwritten(root_[target], static_cast<int64_t>(i));
+      const int64_t result = versions.at(wholes.size());
+      const bool in_place = may_be_overwritten(root_[target], result, static_cast<int64_t>(i));
       wholes.push_back(in_place ? root : cloned(root, operation.site));
       places.push_back(moved(values_[target], root, wholes.back()));
     }
@@ -227,7 +245,7 @@ class Lowering final : public PlanSink {
       Tensor& source = values_[assign.last];
       if (source.storage.get() == target.storage.get()) continue;
       const int64_t base = base_of(source);
-      const bool is_overwritten = lowered_.is_input(base) && is_assigned(base);
+      const bool is_overwritten = lowered_.is_input(base) && assigned_to(base) >= 0;
       copies.emplace_back(target, is_overwritten ? cloned(source, 0) : source);
     }
     for (const auto& [target, source] : copies) assign(issuer(0), target, source, "assign");

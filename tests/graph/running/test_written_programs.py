@@ -1,9 +1,13 @@
 """Programs from text may use values that tracing never uses: old ones, and each other's."""
 
+import random
+from dataclasses import dataclass, field
+
 import pytest
 
 import oneflow_lite as flow
-from oneflow_lite.graph import Program, plain_run
+from oneflow_lite.graph import Program, passes, plain_run
+from oneflow_lite.graph.ir import Function, Op, Value
 from tests.support.graphs.functions import MODES, RELEASES
 
 OLD_VALUE = """
@@ -33,21 +37,68 @@ program both
 %1 := %2
 return %3
 """
+OLD_VERSION = """
+program old_version
+%0: f64[3] cpu = parameter
+%1: f64[3] cpu = add(%0, 1) into %0
+%2: f64[3] cpu = multiply(%1, 10) into %1
+%0 := %2
+return %1
+"""
+OTHER_VERSION = """
+program other_version
+%0: f64[3] cpu = parameter
+%1: f64[3] cpu = parameter
+%2: f64[3] cpu = add(%0, 1) into %0
+%0 := %1
+return %2
+"""
+OLD_VIEW = """
+program old_view
+%0: f64[3] cpu = parameter
+%1: f64[2] cpu = view.slice[offset=8](%0)
+%2: f64[3] cpu = multiply(%1, 10) into %1
+%3: f64[2] cpu = view.slice[offset=8](%2)
+%4: f64[3] cpu = add(%2, 1) into %2
+%0 := %4
+return %3
+"""
+FOR_ANOTHER = """
+program for_another
+%0: f64[3] cpu = parameter
+%1: f64[3] cpu = parameter
+%2: f64[3] cpu = add(%0, 1) into %0
+%3: f64[3] cpu = multiply(%2, 10) into %2
+%0 := %3
+%1 := %2
+return %2
+"""
+TEXTS = {
+    **{"old": OLD_VALUE, "swap": SWAP, "both": BOTH, "old version": OLD_VERSION},
+    **{"other version": OTHER_VERSION, "old view": OLD_VIEW, "for another": FOR_ANOTHER},
+}
 WAYS = [*((mode, "plan") for mode in MODES), *(("serial", release) for release in RELEASES[1:])]
 
 
 @pytest.mark.parametrize(("mode", "release"), WAYS)
-@pytest.mark.parametrize("text", [OLD_VALUE, SWAP, BOTH], ids=["old", "swap", "both"])
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 def test_values_are_those_of_the_text(text: str, mode: str, release: str) -> None:
-    program = Program.parse(text.strip())
-    count = len(program.main.params)
-    given = [flow.tensor([1.0, 2.0, 3.0]), flow.tensor([5.0, 7.0, 11.0])][:count]
-    right = [x.copy() for x in given]
-    expected = [x.tolist() for x in plain_run.run(program.main, right)]
+    is_right(Program.parse(text.strip()), mode, release)
+
+
+def is_right(program: Program, mode: str, release: str) -> None:
+    """Results, arguments afterwards, and which results are arguments are those of a plain run."""
+    given = [[k + 1.0, k + 2.0, k - 3.0] for k in range(len(program.main.params))]
+    right, left = ([flow.tensor(x) for x in given] for _ in range(2))
+    expected = plain_run.run(program.main, right)
     run = flow.graph.compile(program, mode=mode, release=release)
     run.fill_arena(0xA5)
-    assert [x.tolist() for x in run(*given)] == expected
-    assert [x.tolist() for x in given] == [x.tolist() for x in right]
+    results = run(*left)
+    seen, wanted = (
+        ([x.tolist() for x in (*made, *args)], [[x.shares_storage(y) for y in args] for x in made])
+        for made, args in ((results, left), (expected, right))
+    )
+    assert seen == wanted, str(program)
 
 
 def test_what_the_texts_compute() -> None:
@@ -60,3 +111,81 @@ def test_what_the_texts_compute() -> None:
     both = Program.parse(BOTH.strip().replace("[3]", "[2]"))
     assert flow.graph.compile(both)(x, y)[0].tolist() == [12, 35]
     assert (x.tolist(), y.tolist()) == ([12, 35], [4, 7])
+
+
+@dataclass
+class Writer:
+    """Writes a random text: operations, views, writes to old and new values, and assignments."""
+
+    rng: random.Random
+    lines: list[str] = field(default_factory=list)
+    wholes: list[str] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)
+
+    def define(self, of: list[str], extent: int, text: str) -> None:
+        of.append(f"%{len(self.wholes) + len(self.parts)}")
+        self.lines.append(f"{of[-1]}: f64[{extent}] cpu = {text}")
+
+    def pick(self, of: list[str]) -> str:
+        return self.rng.choice(of[-3:] if self.rng.random() < 0.7 else of)
+
+    def operation(self) -> None:
+        name, number = self.rng.choice(["add", "multiply"]), self.rng.choice([2, 3, 10])
+        kind = self.rng.choice(["made", "part", "into", "into", "into part"])
+        x, whole = self.pick(self.wholes), self.pick(self.wholes)
+        if kind == "part":
+            offset = self.rng.choice([0, 8])
+            self.define(
+                self.parts, 2, f"view.slice[offset={offset}]({x})".replace("[offset=0]", "")
+            )
+        elif kind == "into part" and self.parts:
+            part, target = self.pick(self.parts), self.pick(self.parts)
+            self.define(self.wholes, 3, f"{name}({part}, {number}) into {target}")
+        else:
+            y = self.rng.choice([whole, number])
+            target = f" into {self.pick(self.wholes)}" if kind == "into" else ""
+            self.define(self.wholes, 3, f"{name}({x}, {y}){target}")
+
+    def text(self, params: int, operations: int) -> str:
+        for _ in range(params):
+            self.define(self.wholes, 3, "parameter")
+        given = list(self.wholes)
+        for _ in range(operations):
+            self.operation()
+        self.lines += [f"{x} := {self.pick(self.wholes)}" for x in given if self.rng.random() < 0.8]
+        results = [self.pick(self.wholes + self.parts) for _ in range(self.rng.randint(1, 3))]
+        return "\n".join(["program random", *self.lines, f"return {', '.join(results)}", ""])
+
+
+@pytest.mark.parametrize(("mode", "release"), WAYS)
+def test_values_are_those_of_random_texts(mode: str, release: str) -> None:
+    for seed in range(60):
+        rng = random.Random(seed)
+        text = Writer(rng).text(rng.randint(1, 3), rng.randint(1, 8))
+        is_right(Program.parse(text), mode, release)
+
+
+def without_copies(function: Function) -> Function:
+    """The same with the operands of copies in the place of the copies."""
+
+    class NoCopies(passes.Rewriter):
+        def visit_op(self, op: Op) -> Op | Value | tuple[Value, ...]:
+            is_copy = op.call.kind == "copy" and not op.targets
+            return op.values()[0] if is_copy else super().visit_op(op)
+
+    return NoCopies().rewritten(function)
+
+
+def test_a_pass_that_leaves_copies_out() -> None:
+    def function(x: flow.Tensor) -> flow.Tensor:
+        x += 1
+        y = x.copy()
+        x *= 10
+        return y
+
+    x = flow.tensor([1.0, 2.0])
+    program = flow.graph.trace(function, x).program
+    changed = Program("changed", {"main": without_copies(program.main)})
+    assert "copy" not in str(changed)
+    (result,) = flow.graph.compile(changed)(x)
+    assert (result.tolist(), x.tolist()) == ([2, 3], [20, 30])
