@@ -5,6 +5,7 @@ Attributes are what of a call its operands and the types of its results do not t
 
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
+from operator import index
 from typing import Any, cast
 
 import numpy as np
@@ -100,9 +101,18 @@ def _array_attributes(op: Op) -> dict[str, Any]:
         found["loop"] = call.loop
     if call.elements >= 0:
         found["elements"] = call.elements
-    if call.targets and call.targets != (1 << len(op.targets)) - 1:
-        found["targets"] = call.targets
-    return found
+    return found | _target_attributes(op)
+
+
+def _target_attributes(op: Op) -> dict[str, Any]:
+    """Return which results are next versions of the targets; nothing where the first ones are."""
+    targets = op.call.targets
+    return {"targets": targets} if targets != _first(len(op.targets)) else {}
+
+
+def _first(count: int) -> int:
+    """Return the bits of so many first results."""
+    return (1 << count) - 1
 
 
 def _axes(bits: int) -> tuple[int, ...]:
@@ -121,6 +131,7 @@ _ATTRIBUTES: Mapping[str, Callable[[Op], dict[str, Any]]] = {
     "copy": lambda op: {"order": "K"} if op.call.attr[0] else {},
     "concat": lambda op: {"axis": op.call.attr[0]},
     "array": _array_attributes,
+    "call": _target_attributes,
     "view": lambda op: {"offset": op.call.attr[1]} if op.call.attr[1] else {},
     "host": lambda op: {"name": op.call.name},
 }
@@ -138,10 +149,10 @@ def call_of(
     target_count: int = 0,
 ) -> OpCall:
     """Return the call with these attributes, as text shows them, on these operands."""
-    if kind == "call" and not attributes:
-        return cast(OpCall, GroupCall(name, (1 << target_count) - 1))
-    given: dict[str, Any] = {"targets": (1 << target_count) - 1}
     rest = dict(attributes)
+    given: dict[str, Any] = {"targets": _first(target_count)}
+    if kind in ("array", "call"):
+        given["targets"] = rest.pop("targets", given["targets"])
     if kind in ("elementwise", "matmul", "reduce"):
         own = _codes_of(kind, operands, tuple(Value(x) for x in results))
         given |= {"op": _C.op_named(name), "codes": rest.pop("codes", own)}
@@ -163,12 +174,15 @@ def call_of(
     elif kind == "host":
         name = rest.pop("name")
     elif kind == "array":
-        given["targets"] = rest.pop("targets", given["targets"])
         loop = rest.pop("loop", None)
         if loop is not None and loop[0] not in ("sort", "dot"):
             loop = (_ufunc(loop[0]), loop[1])
         given |= {"kernel": rest.pop("kernel", name), "attr": rest.pop("attr", ())}
         given |= {"loop": loop, "elements": rest.pop("elements", -1.0)}
+    if rest:
+        raise ValueError(f"{name} has no attributes {', '.join(sorted(rest))}")
+    if kind == "call":
+        return cast(OpCall, GroupCall(name, index(given["targets"])))
     made = [x for k, x in enumerate(results) if not given["targets"] >> k & 1]
     if kind in ("fill", "empty", "array", "source"):
         shown = results if kind == "fill" else made
@@ -177,8 +191,6 @@ def call_of(
         given["made"] = [(results[0].dtype, (), ())]
     if kind in ("where", "fill", "empty", "array", "transfer", "source") and results:
         given["device"] = results[0].device
-    if rest:
-        raise ValueError(f"{name} has no attributes {', '.join(sorted(rest))}")
     return OpCall(kind, name, **given)
 
 

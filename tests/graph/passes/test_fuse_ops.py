@@ -193,6 +193,72 @@ def test_writes_to_parts_are_in_wide_groups() -> None:
     assert bits([mine]) == bits([eager])
 
 
+def with_new_and_written(w: flow.Tensor, g: flow.Tensor) -> Any:
+    u = g * 0.1
+    w -= u
+    return u
+
+
+def with_written_and_new(w: flow.Tensor, g: flow.Tensor) -> Any:
+    w -= g
+    return w * 0.1
+
+
+def with_written_ones_around(w: flow.Tensor, g: flow.Tensor) -> Any:
+    w -= g
+    u = w * 0.1
+    g += u
+    return u, flow.exp(g)
+
+
+@pytest.mark.parametrize(
+    ("function", "targets"),
+    [
+        (with_new_and_written, 0b10),
+        (with_written_and_new, 0b01),
+        (with_written_ones_around, 0b101),
+    ],
+)
+def test_text_says_which_results_of_a_group_are_writes(function: Any, targets: int) -> None:
+    made = widened(program_of(function, flow.ones(N), flow.ones(N)))
+    assert [op.call.targets for op in made.main.ops] == [targets]
+    again = Program.parse(str(made))
+    again.verify()
+    assert [op.call.targets for op in again.main.ops] == [targets]
+    assert (again, again.digest, str(again)) == (made, made.digest, str(made))
+    given = [[flow.full(N, 3.0), flow.full(N, 0.7)] for _ in range(2)]
+    expected = function(*given[0])
+    results = flow.graph.compile(again)(*given[1])
+    assert bits([*results, *given[1]]) == bits(
+        [*(expected if isinstance(expected, tuple) else (expected,)), *given[0]]
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("[targets=2]", "", "writes to other values than the function"),
+        ("targets=2", "targets=1", "writes to other values than the function"),
+        ("targets=2", "targets=-2", "writes to other values than the function"),
+        ("targets=2", "targets=6", "writes to other values than the function"),
+        ("targets=2", "targets='a'", "line 4: .*'str' object cannot be interpreted as an integer"),
+        ("targets=2", "targets=2, more=1", "line 4: fused_multiply_subtract has no attributes mo"),
+    ],
+)
+def test_a_text_with_other_writes(old: str, new: str, message: str) -> None:
+    text = str(widened(program_of(with_new_and_written, flow.ones(N), flow.ones(N))))
+    assert text.count(old) == 1
+    with pytest.raises(ValueError, match=message):
+        Program.parse(text.replace(old, new)).verify()
+
+
+def test_programs_are_unlike_where_groups_write_other_results() -> None:
+    made = widened(program_of(with_new_and_written, flow.ones(N), flow.ones(N)))
+    other = Program.parse(str(made).replace("targets=2", "targets=1"))
+    assert other != made
+    assert other.digest != made.digest
+
+
 def counted(level: int, function: Callable[..., Any], *given: Any) -> tuple[int, int]:
     """How many groups there are, and how many steps outside of them."""
     report = flow.graph.compile(program_of(function, *given), opt_level=level, mode="serial")

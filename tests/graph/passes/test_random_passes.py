@@ -64,7 +64,9 @@ def test_random_programs(names: str, layout: Sequence[str]) -> None:
         program = frozen(traced(one, layout, given))
         made = transformed(program, ROWS[names])
         made.verify()
-        assert Program.parse(str(made), constants_of(made)) == made
+        again = Program.parse(str(made), constants_of(made))
+        again.verify()
+        assert again == made
         removed += len(program.main.ops) - len(made.main.ops)
         plain, _ = inlined(made.main, made.functions)
         run = flow.graph.compile(made)
