@@ -21,8 +21,23 @@ def copied(x: Tensor, given: Type) -> Tensor:
     memory = empty(high - low, dtype="uint8", device=given.device)
     attr = (_C.type_code(given.dtype), -low, *given.shape, *given.strides)
     (copy,) = OpCall("view", "view", attr=attr).replay([memory])
-    _C.assign(copy, x)
+    assign(copy, x)
     return copy
+
+
+def assign(target: Tensor, value: Tensor) -> None:
+    """Write a value of the target's shape, once along each axis that both repeat by a stride of 0.
+
+    Raises
+    ------
+    ValueError
+        Elements of the target still lie on each other.
+    """
+    axes = list(zip(target.shape, target.strides, value.strides, strict=True))
+    if any(n > 1 and step == other == 0 for n, step, other in axes):
+        key = tuple(slice(1 if step == other == 0 else n) for n, step, other in axes)
+        target, value = target[key], value[key]
+    _C.assign(target, value)
 
 
 def laid_out(value: Any, given: Type) -> Tensor:

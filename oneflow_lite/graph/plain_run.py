@@ -7,11 +7,10 @@ other ways to run a program give has to be equal, bit for bit.
 from collections.abc import Sequence
 from typing import Any
 
-from oneflow_lite import _C
 from oneflow_lite._C import OpCall, Tensor
 from oneflow_lite.graph.arguments.sharing import memories, sharing_with
 from oneflow_lite.graph.arguments.slots import computed
-from oneflow_lite.graph.copies import copied, type_of
+from oneflow_lite.graph.copies import assign, copied, type_of
 from oneflow_lite.graph.effects import Draws, philox_of
 from oneflow_lite.graph.ir import Function, Op, Scalar, Slot, Type, Value
 from oneflow_lite.graph.text import type_text
@@ -57,7 +56,7 @@ def run(
             views[op.results[0]] = op
     sources = _sources(function, tensors)
     for (target, _), source in zip(function.assigns, sources, strict=True):
-        _C.assign(tensors[target], source)
+        assign(tensors[target], source)
     assigned = {last: target for target, last in function.assigns}
     return [_result(value, tensors, views, assigned) for value in function.results]
 
@@ -152,7 +151,7 @@ def _sources(function: Function, tensors: dict[Value, Tensor]) -> list[Tensor]:
     sources = [tensors[last] for _, last in function.assigns]
     targets = [tensors[target] for target, _ in function.assigns]
     overwritten = set(sharing_with(sources, targets))
-    return [x.copy() if k in overwritten else x for k, x in enumerate(sources)]
+    return [copied(x, type_of(x)) if k in overwritten else x for k, x in enumerate(sources)]
 
 
 def _result(

@@ -23,6 +23,14 @@ Tensor stand_in(vm::DeviceState& state, DType dtype, const Dims& shape, const Di
   return x;
 }
 
+/// The same memory, of which an axis of stride 0 repeats nothing.
+Tensor unrepeated(Tensor x) {
+  for (int d = 0; d < x.ndim(); ++d) {
+    if (x.strides[d] == 0 && x.shape[d] > 1) x.shape[d] = 1;
+  }
+  return x;
+}
+
 /// The results that are the next versions of the operation's targets, in their order.
 std::vector<int64_t> next_versions(const Operation& operation) {
   std::vector<int64_t> found;
@@ -182,7 +190,7 @@ class Lowering final : public PlanSink {
 
   Tensor cloned(const Tensor& x, vm::SiteId site) {
     Tensor clone = stand_in(x.storage->state(), x.dtype, x.shape, x.strides);
-    assign(issuer(site), clone, x, "copy");
+    assign(issuer(site), unrepeated(clone), unrepeated(x), "copy");
     return clone;
   }
 
@@ -248,7 +256,9 @@ class Lowering final : public PlanSink {
       const bool is_overwritten = lowered_.is_input(base) && assigned_to(base) >= 0;
       copies.emplace_back(target, is_overwritten ? cloned(source, 0) : source);
     }
-    for (const auto& [target, source] : copies) assign(issuer(0), target, source, "assign");
+    for (const auto& [target, source] : copies) {
+      assign(issuer(0), unrepeated(target), unrepeated(source), "assign");
+    }
   }
 
   void add_result(int64_t value) {

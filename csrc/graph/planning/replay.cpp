@@ -239,6 +239,7 @@ std::vector<Tensor> replay(const Issuer& issuer, const OpCall& call, const Input
          " tensors to write to, got ", target_count);
   }
   check_form(call, count, target_count);
+  for (int k = 0; k < target_count; ++k) require_writable(call.name, *targets[k]);
   const Replay again{issuer, call, inputs, targets, target_count};
   switch (call.kind) {
     case CallKind::elementwise: return {again.elementwise()};

@@ -129,9 +129,13 @@ void Executable::check_type(int parameter, const Tensor& x) const {
 }
 
 /// What one input is written to, no other one may see: the program was made for memories apart.
+/// Strides are those of the program, so lowering has seen that each place is written once.
 void Executable::check_apart(const Inputs& inputs) const {
   for (const int64_t i : written_inputs_) {
-    if (inputs[static_cast<int>(i)]) require_writable(name_.c_str(), *inputs[static_cast<int>(i)]);
+    const Tensor* const x = inputs[static_cast<int>(i)];
+    if (!x || x->storage->writable()) continue;
+    fail(ErrorKind::value, "[", name_, "] writes to ", input_name(i),
+         ", a read-only tensor of shape ", shape_str(x->shape), "; copy it first");
   }
   const Clash clash = find_clash(inputs.data(), lowered_->input_count, written_inputs_);
   if (clash.written < 0) return;

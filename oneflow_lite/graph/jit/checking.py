@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.graph.copies import copied, type_of
+from oneflow_lite.graph.copies import assign, copied, type_of
 from oneflow_lite.graph.trees import visit
 
 Bits = tuple[Any, ...]
@@ -43,7 +42,7 @@ def checked(
     written = [_bits(x) for _, x in holders]
     for (_, x), (copy, bits), now in zip(holders, before, written, strict=True):
         if bits != now:
-            _C.assign(x, copy)
+            assign(x, copy)
     for go_back in marks:
         go_back()
     returned = run()

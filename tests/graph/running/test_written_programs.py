@@ -88,8 +88,14 @@ def test_values_are_those_of_the_text(text: str, mode: str, release: str) -> Non
 
 def is_right(program: Program, mode: str, release: str) -> None:
     """Results, arguments afterwards, and which results are arguments are those of a plain run."""
-    given = [[k + 1.0, k + 2.0, k - 3.0] for k in range(len(program.main.params))]
-    right, left = ([flow.tensor(x) for x in given] for _ in range(2))
+    types = [x.type for x in program.main.params]
+    right, left = (
+        [
+            flow.broadcast_to(flow.tensor([k + 1.0, k + 2.0, k - 3.0]), given.shape)
+            for k, given in enumerate(types)
+        ]
+        for _ in range(2)
+    )
     expected = plain_run.run(program.main, right)
     run = flow.graph.compile(program, mode=mode, release=release)
     run.fill_arena(0xA5)
@@ -113,55 +119,70 @@ def test_what_the_texts_compute() -> None:
     assert (x.tolist(), y.tolist()) == ([12, 35], [4, 7])
 
 
+ROW, PART, REPEATED = "f64[3]", "f64[2]", "f64[2,3]{0,8}"
+
+
 @dataclass
 class Writer:
-    """Writes a random text: operations, views, writes to old and new values, and assignments."""
+    """Writes a random text: operations, views, writes to old and new values, and assignments.
+
+    ``whole`` is the type of the parameters, ``part`` that of views of them.
+    """
 
     rng: random.Random
+    whole: str
+    part: str
     lines: list[str] = field(default_factory=list)
-    wholes: list[str] = field(default_factory=list)
-    parts: list[str] = field(default_factory=list)
+    types: dict[str, str] = field(default_factory=dict)
+    roots: dict[str, str] = field(default_factory=dict)  # what each value is a view of
 
-    def define(self, of: list[str], extent: int, text: str) -> None:
-        of.append(f"%{len(self.wholes) + len(self.parts)}")
-        self.lines.append(f"{of[-1]}: f64[{extent}] cpu = {text}")
+    def define(self, given: str, text: str, root: str | None = None) -> None:
+        name = f"%{len(self.types)}"
+        self.types[name], self.roots[name] = given, root or name
+        self.lines.append(f"{name}: {given} cpu = {text}")
 
-    def pick(self, of: list[str]) -> str:
+    def pick(self, *types: str) -> str:
+        of = [x for x, given in self.types.items() if given in types]
         return self.rng.choice(of[-3:] if self.rng.random() < 0.7 else of)
 
-    def operation(self) -> None:
-        name, number = self.rng.choice(["add", "multiply"]), self.rng.choice([2, 3, 10])
-        kind = self.rng.choice(["made", "part", "into", "into", "into part"])
-        x, whole = self.pick(self.wholes), self.pick(self.wholes)
-        if kind == "part":
-            offset = self.rng.choice([0, 8])
-            self.define(
-                self.parts, 2, f"view.slice[offset={offset}]({x})".replace("[offset=0]", "")
-            )
-        elif kind == "into part" and self.parts:
-            part, target = self.pick(self.parts), self.pick(self.parts)
-            self.define(self.wholes, 3, f"{name}({part}, {number}) into {target}")
-        else:
-            y = self.rng.choice([whole, number])
-            target = f" into {self.pick(self.wholes)}" if kind == "into" else ""
-            self.define(self.wholes, 3, f"{name}({x}, {y}){target}")
+    def view(self) -> None:
+        x = self.pick(*self.types.values())
+        if self.types[x] == self.whole:
+            offset = self.rng.choice(["", "[offset=8]"]) if self.part == PART else ""
+            self.define(self.part, f"view.slice{offset}({x})", self.roots[x])
+        elif self.whole == REPEATED:
+            self.define(self.whole, f"view.broadcast_to({x})", self.roots[x])
+
+    def compute(self) -> None:
+        kinds = sorted({*self.types.values()} - {REPEATED})
+        if not kinds:
+            return
+        given, name = self.rng.choice(kinds), self.rng.choice(["add", "multiply"])
+        call = f"{name}({self.pick(given)}, {self.rng.choice([self.pick(given), 2, 3, 10])})"
+        if self.rng.random() < 0.4:
+            return self.define(given, call)
+        target = self.pick(given)
+        self.define(self.types[self.roots[target]], f"{call} into {target}")
 
     def text(self, params: int, operations: int) -> str:
         for _ in range(params):
-            self.define(self.wholes, 3, "parameter")
-        given = list(self.wholes)
+            self.define(self.whole, "parameter")
+        given = list(self.types)
         for _ in range(operations):
-            self.operation()
-        self.lines += [f"{x} := {self.pick(self.wholes)}" for x in given if self.rng.random() < 0.8]
-        results = [self.pick(self.wholes + self.parts) for _ in range(self.rng.randint(1, 3))]
+            self.rng.choice([self.view, self.compute, self.compute])()
+        self.lines += [f"{x} := {self.pick(self.whole)}" for x in given if self.rng.random() < 0.8]
+        results = [self.pick(*self.types.values()) for _ in range(self.rng.randint(1, 3))]
         return "\n".join(["program random", *self.lines, f"return {', '.join(results)}", ""])
 
 
 @pytest.mark.parametrize(("mode", "release"), WAYS)
-def test_values_are_those_of_random_texts(mode: str, release: str) -> None:
+@pytest.mark.parametrize(
+    ("whole", "part"), [(ROW, PART), (REPEATED, ROW)], ids=["rows", "repeated rows"]
+)
+def test_values_are_those_of_random_texts(whole: str, part: str, mode: str, release: str) -> None:
     for seed in range(60):
         rng = random.Random(seed)
-        text = Writer(rng).text(rng.randint(1, 3), rng.randint(1, 8))
+        text = Writer(rng, whole, part).text(rng.randint(1, 3), rng.randint(1, 10))
         is_right(Program.parse(text), mode, release)
 
 
