@@ -25,6 +25,8 @@ from oneflow_lite.ops.table import exported
 Label = str | int
 _Shape = tuple[int, ...]
 
+_NUMBERED = string.ascii_uppercase + string.ascii_lowercase  # in alphabetical order
+
 
 class _Part(NamedTuple):
     """A value of the plan, and the label of each of its dimensions; no label stands twice."""
@@ -65,7 +67,7 @@ def einsum(
         Letters for the dimensions of each operand, ``"ij,jk->ik"``. Without ``->`` the result has
         the letters that stand once, in alphabetical order; ``...`` are broadcast dimensions, a
         letter twice in an operand its diagonal. NumPy's other form, ``einsum(x, [0, 1], y, [1, 2],
-        [0, 2])``, works too.
+        [0, 2])``, has lists or arrays of numbers from 0 to 51.
     *operands : Tensor or array
         Operands.
     out, casting
@@ -113,12 +115,26 @@ def _from_lists(arguments: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
 
 
 def _letters(numbers: Any) -> str:
-    if not isinstance(numbers, Sequence):
-        raise TypeError(f"[einsum] expected subscripts or a list, got {type(numbers).__name__}")
+    """Letters whose alphabetical order is that of the numbers; a tensor is looked at."""
+    held = _C.look("einsum", numbers) if isinstance(numbers, Tensor) else numbers
     try:
-        return "".join("..." if n is Ellipsis else string.ascii_letters[n] for n in numbers)
-    except (IndexError, TypeError):
-        raise ValueError(f"[einsum] expected numbers from 0 to 51 or ..., got {numbers}") from None
+        return "".join([_letter(n) for n in held])
+    except TypeError:
+        kind = type(numbers).__name__
+        raise TypeError(
+            f"[einsum] expected subscripts, or a list of numbers and ..., got {kind} {numbers!r}"
+        ) from None
+
+
+def _letter(number: Any) -> str:
+    if number is Ellipsis:
+        return "..."
+    if isinstance(number, bool):
+        raise TypeError
+    place = operator.index(number)
+    if not 0 <= place < len(_NUMBERED):
+        raise ValueError(f"[einsum] expected numbers from 0 to 51 or ..., got {place}")
+    return _NUMBERED[place]
 
 
 def _parse(text: str, dims: Sequence[int]) -> tuple[list[list[Label]], list[Label]]:
@@ -206,9 +222,9 @@ class _Recorder:
         return self.count - 1
 
     def cast(self, part: _Part, dtype: DType, casting: str) -> _Part:
+        _C.require_castable("einsum", dtype, self.dtype, casting)
         if dtype == self.dtype:
             return part
-        _C.require_castable("einsum", dtype, self.dtype, casting)
         return part._replace(place=self._step(_C.astype, part.place, None, self.dtype, False))
 
     def permuted(self, part: _Part, labels: list[Label]) -> _Part:

@@ -110,8 +110,70 @@ def test_lists_instead_of_letters() -> None:
     same(x.T, flow.einsum(x, [..., 0], [0, ...]))
     with pytest.raises(TypeError, match=r"\[einsum\]"):
         flow.einsum(x, y)
-    with pytest.raises(ValueError, match=r"\[einsum\]"):
-        flow.einsum(x, [0, 99])
+
+
+LISTS: dict[str, tuple[Any, ...]] = {
+    "beyond 25": ([0, 26],),
+    "around 25": ([26, 25],),
+    "both ends": ([51, 0],),
+    "with a sum": ([1, 30], [30, 27]),
+    "with a result": ([3, 40], [40, 26], [26, 3]),
+    "arrays": (np.array([0, 1]), np.array([1, 2], "uint8"), np.array([2, 0])),
+    "tuples": ((0, np.int16(1)), (1, 2)),
+    "ranges": (range(2), range(1, 3)),
+    "ellipsis": ([..., 26],),
+}
+WRONG_LISTS: dict[str, Any] = {
+    "negative": [0, -1],
+    "beyond 51": [0, 52],
+    "float": [0, 1.0],
+    "bool": [0, True],
+    "letter": [0, "j"],
+    "letters": "ij",
+    "none": None,
+    "one": 0,
+    "0-d array": np.array(0),
+    "2-d array": np.array([[0, 1]]),
+    "floats": np.array([0.0, 1.0]),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_the_order_of_numbers_is_that_of_dimensions(name: str, device: flow.Device) -> None:
+    x, y = np.arange(6).reshape(2, 3), np.arange(12).reshape(3, 4)
+    lists = LISTS[name]
+    arrays = (x, lists[0], y, *lists[1:]) if len(lists) > 1 else (x, lists[0])
+    given = [
+        flow.tensor(part, device=device) if part is x or part is y else part for part in arrays
+    ]
+    same(np.einsum(*arrays), flow.einsum(*given))
+
+
+def test_numbers_may_be_tensors() -> None:
+    x = np.arange(6).reshape(2, 3)
+    same(x.T, flow.einsum(x, flow.tensor([0, 1]), flow.tensor([1, 0])))
+
+
+@pytest.mark.parametrize("name", WRONG_LISTS)
+def test_wrong_lists(name: str) -> None:
+    x = np.arange(6).reshape(2, 3)
+    with pytest.raises((ValueError, TypeError)) as expected:
+        np.einsum(x, WRONG_LISTS[name])
+    with pytest.raises(expected.type, match=r"^\[einsum\] expected .*, got "):
+        flow.einsum(x, WRONG_LISTS[name])
+
+
+@pytest.mark.parametrize("casting", ["zz", "SAFE", "", None, 3])
+def test_rules_of_casts(casting: Any) -> None:
+    x = np.ones((2, 3))
+    for subscripts, arrays in (("ij", (x,)), ("ij,jk", (x, x.T))):
+        with pytest.raises((ValueError, TypeError)) as expected:
+            np.einsum(subscripts, *arrays, casting=casting)
+        with pytest.raises(expected.type, match=r"\[einsum\]"):
+            flow.einsum(subscripts, *arrays, casting=casting)
+        for rule in ("no", "equiv", "safe", "same_kind", "unsafe"):
+            seen = flow.einsum(subscripts, *arrays, casting=rule)
+            same(np.einsum(subscripts, *arrays), seen)
 
 
 def test_dtypes(device: flow.Device) -> None:
