@@ -10,7 +10,7 @@ from numpy.linalg import LinAlgError, _umath_linalg as loops
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import computed_in, float64, int64, kind_of
+from oneflow_lite.dtypes import complex128, computed_in, float64, int64, kind_of
 from oneflow_lite.linalg.decompositions import svd, svdvals
 from oneflow_lite.linalg.lapack import Routine, cast, real_of, result_dtype
 from oneflow_lite.ops import elementwise
@@ -150,9 +150,9 @@ def cond(x: Any, /, p: Order = None) -> Tensor:
         s = svdvals(a)
         result = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
     else:
-        (inverse,) = _INVERSE(a)
-        product = matrix_norm(a, ord=p) * matrix_norm(inverse, ord=p)
-        result = cast(product, real_of(result_dtype("cond", a.dtype)))
+        dtype = real_of(result_dtype("cond", a.dtype))
+        (inverse,) = _INVERSE(cast(a, complex128 if a.dtype.kind == "c" else float64))
+        result = cast(matrix_norm(a, ord=p) * matrix_norm(inverse, ord=p), dtype)
     was_nan = reduction.any(elementwise.isnan(a), axis=(-2, -1))
     return _C.where(elementwise.isnan(result) & ~was_nan, math.inf, result)
 

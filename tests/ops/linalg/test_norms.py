@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
-from tests.support.oracle import same
+from tests.support.oracle import computes_itself, same
 
 LAYOUTS: dict[str, Callable[[Any, Any], Any]] = {
     "together": lambda x, xp: x,
@@ -68,3 +68,33 @@ def near(expected: Any, seen: flow.Tensor) -> None:
     wanted = np.asarray(expected)
     assert (seen.dtype, seen.shape) == (wanted.dtype, wanted.shape)
     assert np.allclose(seen.numpy(), wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "float64", "complex128", "int32"])
+@pytest.mark.parametrize("order", ["fro", "nuc", 1, -1, np.inf, -np.inf])
+def test_cond_has_the_bits_of_numpy(order: Any, dtype: str, device: flow.Device) -> None:
+    """The inverse is one of double precision, and so is its norm."""
+    rng = np.random.default_rng(5)
+    whole = rng.normal(size=(50, 3, 3)) * 10.0 ** rng.integers(0, 3, (50, 1, 3))
+    x = (whole + 1j * whole[::-1] if dtype[0] == "c" else whole).astype(dtype)
+    x[np.linalg.det(x) == 0] = np.eye(3)
+    if order != "nuc":  # of an inverse that is not there, NumPy has no singular values
+        x[7] = 0
+    with np.errstate(all="ignore"):
+        expected = np.linalg.cond(x, order)
+    is_rounded_anyhow = order in ("fro", "nuc") and dtype[0] == "c"
+    check = near if is_rounded_anyhow or computes_itself(device) else same
+    check(expected, flow.linalg.cond(flow.tensor(x, device=device), order))
+
+
+@pytest.mark.parametrize("size", [1e-39, 1e-30, 1e30])
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_cond_where_the_inverse_is_beyond_float32(size: float, dtype: str) -> None:
+    x = np.diag([size, size]).astype(dtype)
+    for order in (1, -1, np.inf, -np.inf):
+        same(np.linalg.cond(x, order), flow.linalg.cond(flow.tensor(x), order))
+
+
+def test_cond_refuses_float16() -> None:
+    with pytest.raises(TypeError, match=r"\[cond\] unsupported dtype float16; cast to float32"):
+        flow.linalg.cond(flow.ones((2, 2), dtype="float16"), 1)
