@@ -13,15 +13,9 @@ from oneflow_lite.distributed.creation import of_array
 from oneflow_lite.distributed.functions import KNOWN, is_here, rule
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.sbp import Sbp, broadcast, partial_sum, split
-from oneflow_lite.distributed.shapes import (
-    axis_of,
-    expand_dims,
-    listed,
-    permute_dims,
-    reshape,
-    squeeze,
-)
+from oneflow_lite.distributed.shapes import expand_dims, permute_dims, reshape, squeeze
 from oneflow_lite.dtypes import result_type
+from oneflow_lite.ops.operands import paired_axes
 
 
 class _Operand(NamedTuple):
@@ -185,18 +179,10 @@ def dot(a: Any, b: Any) -> GlobalTensor:
 def tensordot(a: Any, b: Any, /, axes: Any = 2) -> GlobalTensor:
     """Return the sum of products over some axes of both: a product of matrices of other shapes."""
     a, b = _both(a, b)
-    if isinstance(axes, (int, np.integer)):
-        given = list(range(a.ndim - axes, a.ndim)), list(range(axes))
-    else:
-        left, right = (listed(each) for each in axes)
-        given = [axis_of(each, a.ndim, "tensordot") for each in left], right
-    ours, theirs = given[0], [axis_of(each, b.ndim, "tensordot") for each in given[1]]
-    inner = [a.shape[axis] for axis in ours]
-    if len(ours) != len(theirs) or inner != [b.shape[axis] for axis in theirs]:
-        raise ValueError(f"[tensordot] shapes {a.shape} and {b.shape} do not fit along {axes}")
+    ours, theirs = paired_axes(a.shape, b.shape, axes)
     rows = [axis for axis in range(a.ndim) if axis not in ours]
     columns = [axis for axis in range(b.ndim) if axis not in theirs]
-    count = math.prod(inner)
+    count = math.prod([a.shape[axis] for axis in ours])
     left_shape, right_shape = [a.shape[axis] for axis in rows], [b.shape[axis] for axis in columns]
     x = reshape(permute_dims(a, [*rows, *ours]), (math.prod(left_shape), count))
     y = reshape(permute_dims(b, [*theirs, *columns]), (count, math.prod(right_shape)))

@@ -17,7 +17,7 @@ from oneflow_lite.ops.elementwise import conj
 from oneflow_lite.ops.manipulation.joining import stack
 from oneflow_lite.ops.manipulation.shapes import moveaxis
 from oneflow_lite.ops.masking import required_target, store
-from oneflow_lite.ops.operands import on_one_device
+from oneflow_lite.ops.operands import on_one_device, paired_axes
 from oneflow_lite.ops.scalar_products import scalar_product
 from oneflow_lite.ops.statistics.reduction import sum as sum_of
 from oneflow_lite.ops.table import Pattern, Properties, exported
@@ -151,8 +151,8 @@ def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Axes, Axes] = 2) -> Tensor:
     x1, x2 : Tensor or array
         Operands.
     axes : int or pair of axes
-        A number n: the last n axes of x1 with the first n of x2; or the axes of x1 and those of
-        x2, in pairs.
+        A number n: the last n axes of x1 with the first n of x2, none where n is negative; or the
+        axes of x1 and those of x2, in pairs.
 
     Returns
     -------
@@ -166,7 +166,7 @@ def tensordot(x1: Any, x2: Any, /, axes: int | tuple[Axes, Axes] = 2) -> Tensor:
            [3., 3., 3., 3.]])
     """
     a, b = on_one_device(x1, x2)
-    return _contracted(a, b, *_paired_axes(a, b, axes), _dot)
+    return _contracted(a, b, *paired_axes(a.shape, b.shape, axes), _dot)
 
 
 def _contracted(
@@ -206,7 +206,7 @@ def _summed(x: Tensor, y: Tensor, matrix: Tensor, axis: int) -> Tensor:
         return _dot(x, matrix)
     if x.ndim == 0 or y.ndim == 0:
         return x * y
-    return _contracted(x, y, *_paired_axes(x, y, (-1, axis)), _C.matmul)
+    return _contracted(x, y, *paired_axes(x.shape, y.shape, (-1, axis)), _C.matmul)
 
 
 @_C.native(_C.paths.dot, "out")
@@ -462,38 +462,6 @@ def _row(x: Tensor) -> Tensor:
 
 def _column(x: Tensor) -> Tensor:
     return _C.reshape(x, (*x.shape, 1), None)
-
-
-def _paired_axes(
-    a: Tensor, b: Tensor, axes: int | tuple[Axes, Axes]
-) -> tuple[list[int], list[int]]:
-    """Return the axes to contract, numbered from 0."""
-    if isinstance(axes, (int, np.integer)):
-        if not 0 <= axes <= min(a.ndim, b.ndim):
-            raise ValueError(
-                f"[tensordot] expected 0 to {min(a.ndim, b.ndim)} axes, got {axes} "
-                f"(shapes {a.shape} and {b.shape})"
-            )
-        left, right = list(range(a.ndim - axes, a.ndim)), list(range(axes))
-    else:
-        left, right = _numbered(axes[0], a.ndim), _numbered(axes[1], b.ndim)
-    if [a.shape[d] for d in left] != [b.shape[d] for d in right]:
-        raise ValueError(
-            f"[tensordot] expected equal sizes along axes {left} of shape {a.shape} and {right} "
-            f"of shape {b.shape}"
-        )
-    return left, right
-
-
-def _numbered(axes: Axes, ndim: int) -> list[int]:
-    given = [operator.index(axis) for axis in (axes if isinstance(axes, Sequence) else (axes,))]
-    for axis in given:
-        if not -ndim <= axis < ndim:
-            raise IndexError(f"[tensordot] axis {axis} is out of bounds for {ndim} dimensions")
-    normal = [axis % ndim for axis in given]
-    if len(set(normal)) != len(normal):
-        raise ValueError(f"[tensordot] an axis is given twice: {given}")
-    return normal
 
 
 if not TYPE_CHECKING:

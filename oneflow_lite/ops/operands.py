@@ -129,4 +129,45 @@ def integers(op: str, given: Any) -> list[int]:
         if given.ndim > 1:
             raise ValueError(f"[{op}] expected an integer or integers in one dimension")
         given = given.tolist()
-    return [operator.index(n) for n in (given if isinstance(given, Sequence) else (given,))]
+    try:
+        return [operator.index(n) for n in (given if isinstance(given, Sequence) else (given,))]
+    except TypeError:
+        raise TypeError(f"[{op}] expected an integer or integers, got {given!r}") from None
+
+
+def paired_axes(a: Sequence[int], b: Sequence[int], axes: Any) -> tuple[list[int], list[int]]:
+    """Return the axes of two shapes that ``tensordot`` sums over; a tensor is looked at."""
+    given = _C.look("tensordot", axes) if isinstance(axes, Tensor) else axes
+    if np.iterable(given):
+        sides = [integers("tensordot", side) for side in given]
+        if len(sides) != 2:
+            raise ValueError(
+                f"[tensordot] expected a number of axes, or those of two operands, got {axes!r}"
+            )
+        if len(sides[0]) != len(sides[1]):
+            raise ValueError(f"[tensordot] expected pairs of axes, got {sides[0]} and {sides[1]}")
+        left, right = _numbered(sides[0], len(a)), _numbered(sides[1], len(b))
+    else:
+        count = max(0, *integers("tensordot", given))
+        if count > min(len(a), len(b)):
+            raise IndexError(
+                f"[tensordot] expected at most {min(len(a), len(b))} axes, got {count} "
+                f"(shapes {a} and {b})"
+            )
+        left, right = list(range(len(a) - count, len(a))), list(range(count))
+    if [a[d] for d in left] != [b[d] for d in right]:
+        raise ValueError(
+            f"[tensordot] expected equal sizes along axes {left} of shape {a} and {right} of "
+            f"shape {b}"
+        )
+    return left, right
+
+
+def _numbered(axes: Sequence[int], ndim: int) -> list[int]:
+    for axis in axes:
+        if not -ndim <= axis < ndim:
+            raise IndexError(f"[tensordot] axis {axis} is out of bounds for {ndim} dimensions")
+    normal = [axis % ndim for axis in axes]
+    if len(set(normal)) != len(normal):
+        raise ValueError(f"[tensordot] an axis is given twice: {axes}")
+    return normal

@@ -116,6 +116,12 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "tensordot": lambda m, x: m.tensordot(
         m.nan_to_num(x).reshape(3, 2, 4), m.nan_to_num(x).reshape(4, 3, 2), axes=([0, 2], [1, 0])
     ),
+    "tensordot over arrays of axes": lambda m, x: m.tensordot(
+        *[m.nan_to_num(x).reshape(3, 2, 4)] * 2, axes=np.array([[0, 2], [-3, -1]])
+    ),
+    "tensordot over fewer than no axes": lambda m, x: m.tensordot(
+        m.nan_to_num(x)[0], m.nan_to_num(x), axes=-1
+    ),
     "outer": lambda m, x: m.tensordot(m.nan_to_num(x)[0], m.nan_to_num(x), axes=0),
     "var of complex numbers": lambda m, x: m.round(m.var(m.nan_to_num(x) * 1j + 2, axis=0), 8),
     "var of int32": lambda m, x: m.round(m.var(m.nan_to_num(x).astype("int32"), axis=1), 8),

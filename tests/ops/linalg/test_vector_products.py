@@ -107,6 +107,67 @@ def test_shapes_that_do_not_fit(name: str, a: Shape, b: Shape, how: dict[str, An
         getattr(flow, name)(flow.ones(a), flow.ones(b), **how)
 
 
+PAIRED_AXES: dict[str, Any] = {  # of shapes (3, 4, 3) and (4, 3, 3)
+    "arrays": (np.array([0, 1]), np.array([1, 0])),
+    "one array": np.array([[0, 1], [-1, 0]]),
+    "an array of two": np.array([1, 0]),
+    "a 0-d array": np.array(0),
+    "an integer of NumPy": np.int8(0),
+    "an array and a number": (np.array([1], "uint8"), 0),
+    "ranges": (range(1, 2), range(1)),
+    "none of either": ([], []),
+    "a negative number": -1,
+    "far below": -(2**70),
+}
+WRONG_AXES: dict[str, Any] = {
+    "three": ([0], [1], [1]),
+    "one": ([0],),
+    "no sides": [],
+    "too many": 5,
+    "far too many": 2**40,
+    "other counts": ([0], [1, 2]),
+    "of other counts, beyond": ([0, 9], [1]),
+    "beyond": (9, 0),
+    "twice": ([0, 0], [1, 2]),
+    "twice, from the end": ([0, -3], [1, 2]),
+    "float": 1.5,
+    "floats": (1.0, 1),
+    "array of floats": (np.array([1.0]), [0]),
+    "text": "ab",
+    "nothing": None,
+    "other sizes": ([0], [0]),
+}
+
+
+@pytest.mark.parametrize("name", PAIRED_AXES)
+def test_axes_of_tensordot(name: str, device: flow.Device) -> None:
+    x, y = numbers((3, 4, 3), "float64", 0), numbers((4, 3, 3), "float64", 1)
+    t, u = flow.tensor(x, device=device), flow.tensor(y, device=device)
+    axes = PAIRED_AXES[name]
+    wanted = np.tensordot(x, y, axes if name != "far below" else -1)
+    for seen in (
+        flow.tensordot(t, u, axes),
+        flow.jit(lambda a, b: flow.tensordot(a, b, axes))(t, u),
+    ):
+        assert seen.dtype == wanted.dtype
+        assert np.array_equal(wanted, seen.numpy())
+        assert wanted.shape == seen.shape
+    if isinstance(axes, np.ndarray):
+        assert np.array_equal(wanted, flow.tensordot(t, u, flow.tensor(axes)).numpy())
+
+
+@pytest.mark.parametrize("name", WRONG_AXES)
+def test_wrong_axes_of_tensordot(name: str) -> None:
+    x, y, axes = np.ones((3, 4, 3)), np.ones((4, 3, 3)), WRONG_AXES[name]
+    wanted: type[BaseException] = IndexError
+    if name != "far too many":  # NumPy makes a list of them
+        with pytest.raises((IndexError, TypeError, ValueError)) as expected:
+            np.tensordot(x, y, axes)
+        wanted = expected.type
+    with pytest.raises(wanted, match=r"^\[tensordot\] .*(expected|out of bounds|given twice)"):
+        flow.tensordot(flow.tensor(x), flow.tensor(y), axes)
+
+
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_norms_of_complex_numbers(dtype: str, device: flow.Device) -> None:
     for shape in ((7,), (3, 5), (2, 3, 4), (0,), ()):
