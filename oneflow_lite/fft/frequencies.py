@@ -11,7 +11,7 @@ from oneflow_lite.dtypes import canonical, float64, kind_of
 from oneflow_lite.ops.creation.ranges import arange
 from oneflow_lite.ops.manipulation.joining import concat
 from oneflow_lite.ops.manipulation.rearranging import roll
-from oneflow_lite.ops.operands import on_one_device
+from oneflow_lite.ops.operands import integers, on_one_device
 from oneflow_lite.ops.table import exported
 
 Axes = Sequence[int] | None
@@ -95,7 +95,7 @@ def _frequencies(op: str, numbers: Tensor, n: int, d: float, dtype: Any) -> Tens
 
 def _shifted(op: str, x: Tensor, axes: int | Axes, shift: Callable[[int], int]) -> Tensor:
     """X rolled by ``shift(size)`` along each axis."""
-    along = range(x.ndim) if axes is None else axes if isinstance(axes, Sequence) else (axes,)
+    along = range(x.ndim) if axes is None else integers(op, axes)
     for axis in along:
         if not -x.ndim <= axis < x.ndim:
             raise IndexError(f"[{op}] axis {axis} is out of bounds for {x.ndim} dimensions")

@@ -109,8 +109,8 @@ def test_shifts(name: str, device: flow.Device) -> None:
     for shape in ((1,), (5,), (4, 3), (0, 2)):
         x = np.arange(np.prod(shape, dtype=int)).reshape(shape)
         t = flow.tensor(x, device=device)
-        axes: list[Any] = [None, 0, -1, (0,)] + ([(0, -1)] if len(shape) > 1 else [])
-        for one in axes:
+        axes: list[Any] = [None, 0, -1, (0,), np.array([-1]), np.int8(0), [], (0, 0)]
+        for one in axes + ([(0, -1), np.array([0, 1]), range(2)] if len(shape) > 1 else []):
             check(name, x, t, one)
         assert not getattr(flow.fft, name)(t).shares_storage(t)
 
@@ -222,6 +222,10 @@ def test_errors() -> None:
         flow.fft.rfftn(x, axes=(1,))
     with pytest.raises(IndexError, match=r"\[fftshift\]"):
         flow.fft.fftshift(x, axes=1)
+    with pytest.raises(TypeError, match=r"\[fftshift\] expected an integer or integers, got 1.0"):
+        flow.fft.fftshift(x, axes=1.0)
+    with pytest.raises(ValueError, match=r"\[fftshift\] expected .* in one dimension"):
+        flow.fft.fftshift(x, axes=np.array([[0]]))
     with pytest.raises(TypeError, match=r"\[fftfreq\]"):
         flow.fft.fftfreq(3, dtype=flow.int64)
     with pytest.raises(ValueError, match=r"\[fftfreq\] expected a number of points"):
