@@ -133,6 +133,9 @@ def _checked(x: Any, y: Any, deg: int, w: Any) -> tuple[Tensor, Tensor, Tensor |
             f"[polyfit] expected x in one dimension and y in one or two, got shapes {places.shape} "
             f"and {samples.shape}"
         )
+    for one in weights:
+        if one.ndim != 1:
+            raise TypeError(f"[polyfit] expected w in one dimension, got shape {one.shape}")
     for one in (samples, *weights):
         if one.shape[:1] != places.shape:
             raise TypeError(f"[polyfit] expected {places.size} samples, got shape {one.shape}")

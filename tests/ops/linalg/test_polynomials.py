@@ -51,6 +51,10 @@ def test_fits(device: flow.Device) -> None:
         (lambda: flow.polyfit(t, u, -1), ValueError),
         (lambda: flow.polyfit(t[None], u, 1), TypeError),
         (lambda: flow.polyfit(t, u[1:], 1), TypeError),
+        (lambda: flow.polyfit(t, u, 1, w=v[1:]), TypeError),
+        (lambda: flow.polyfit(t, u, 1, w=v[:, None]), TypeError),
+        (lambda: flow.polyfit(t, u[:, 0], 1, w=v[:, None]), TypeError),
+        (lambda: flow.polyfit(t, u, 1, w=v[0]), TypeError),
     ):
         with pytest.raises(error, match=r"\[polyfit\]"):
             call()
