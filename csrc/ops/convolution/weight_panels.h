@@ -12,7 +12,7 @@
 namespace ofl::ops {
 
 /// Packs weights whose offsets are those of a channel plus those of a term. It is found once which
-/// terms follow each other in memory; the order of a sum is another one.
+/// terms follow each other in memory; the order of a sum is another one. Terms may share a place.
 template <typename T>
 class WeightPanels {
  public:
@@ -73,7 +73,14 @@ class WeightPanels {
     const int64_t places = *high - *low + 1;
     if (places > kSpread * count) return;
     std::vector<int64_t> term_at(static_cast<size_t>(places), -1);
-    for (int64_t l = 0; l < count; ++l) term_at[terms_[l] - *low] = l;
+    for (int64_t l = 0; l < count; ++l) {
+      int64_t& first = term_at[terms_[l] - *low];
+      if (first < 0) {
+        first = l;
+      } else {
+        rest_.push_back(l);  // it shares the place of an earlier term
+      }
+    }
     for (int64_t place = 0; place < places;) {
       int64_t end = place;
       while (end < places && end - place < block_.side && term_at[end] >= 0) ++end;
