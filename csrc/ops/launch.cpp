@@ -1,5 +1,7 @@
 #include "ops/launch.h"
 
+#include <new>
+
 #include "ops/cuda/launching.h"
 #include "ops/cuda/programs.h"
 #include "ops/through_host.h"
@@ -19,6 +21,8 @@ struct Queued {
       run(args);
     } catch (const Error& error) {
       async_error->emplace(error);
+    } catch (const std::bad_alloc&) {
+      async_error->emplace(ErrorKind::out_of_memory, "out of host memory");
     } catch (const std::exception& error) {
       async_error->emplace(ErrorKind::runtime, error.what());
     }

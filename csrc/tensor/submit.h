@@ -1,6 +1,8 @@
 // From a planned kernel call to an instruction, or to work done here.
 #pragma once
 
+#include <new>
+
 #include "ep/memory/caching_allocator.h"
 #include "tensor/body.h"
 #include "tensor/plan.h"
@@ -67,6 +69,9 @@ bool run_here(const Issuer& issuer, const vm::Instruction& header, const vm::Ope
     here.decline();  // as an instruction it waits for what others give back
     return false;
   } catch (const Error& error) {
+    poison_outputs(issuer, header, operands, count, error, here.take_seq());
+  } catch (const std::bad_alloc&) {
+    const Error error(ErrorKind::out_of_memory, "out of host memory");
     poison_outputs(issuer, header, operands, count, error, here.take_seq());
   }
   if (observer) {

@@ -111,6 +111,29 @@ def test_a_failed_write_through_a_view_poisons_the_storage(device: flow.Device) 
         base[6:].numpy()
 
 
+@pytest.mark.parametrize("way", ["eager", "jit"])
+@pytest.mark.parametrize("where", ["cpu", "mock:0"])
+def test_a_kernel_without_host_memory(where: str, way: str) -> None:
+    """The call returns, and the result has the same error on every way to run the kernel."""
+    x, w = flow.ones((1, 1, 3, 3), device=where), flow.ones((1, 1, 2, 2), device=where)
+    line = here() + 3
+
+    def padded(x: flow.Tensor, w: flow.Tensor) -> flow.Tensor:
+        return flow.conv2d(x, w, padding=2**28, dilation=2**29)
+
+    call = flow.jit(padded) if way == "jit" else padded
+    for _ in range(2):
+        made = call(x, w)
+        derived = made + 1
+        for poisoned in (made, derived):
+            with pytest.raises(flow.OutOfMemoryError, match="^out of host memory") as caught:
+                poisoned.numpy()
+            assert f"conv2d: issued at {__file__}:{line}" in caught.value.__notes__
+    with pytest.raises(flow.OutOfMemoryError, match="out of host memory"):
+        flow.synchronize()
+    assert flow.conv2d(x, w).tolist() == [[[[4, 4], [4, 4]]]]
+
+
 def test_an_earlier_reader_is_not_harmed(device: flow.Device) -> None:
     with Gate() as gate:
         x = gate.on(device)

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
+#include <new>
 #include <random>
 #include <thread>
 #include <vector>
@@ -132,6 +133,11 @@ void test_faults() {
   const std::optional<Error> error = stream->async_error();
   CHECK(error && std::string(error->what()) == "[mock:0] a task failed: boom");
   CHECK(!stream->async_error());
+  launch(*stream, [] { throw std::bad_alloc(); });
+  stream->sync();
+  const std::optional<Error> lack = stream->async_error();
+  CHECK(lack && lack->kind() == ErrorKind::out_of_memory);
+  CHECK(std::string(lack->what()) == "[mock:0] a task failed: out of host memory");
   stream->free_async(block, 8);
 }
 

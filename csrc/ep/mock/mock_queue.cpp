@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <system_error>
 
 namespace ofl::ep {
@@ -144,13 +145,17 @@ void MockQueue::run_task(MockTask& task) {
       case MockTaskKind::record: task.point->reach(); break;
       case MockTaskKind::wait: task.point->wait(); break;
     }
+  } catch (const std::bad_alloc&) {
+    keep_error(ErrorKind::out_of_memory, "out of host memory");
   } catch (const std::exception& failure) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (!error_) {
-      error_ = Error(ErrorKind::runtime, concat("[", name_, "] a task failed: ", failure.what()));
-    }
+    keep_error(ErrorKind::runtime, failure.what());
   }
   task.point.reset();
+}
+
+void MockQueue::keep_error(ErrorKind kind, const char* what) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!error_) error_ = Error(kind, concat("[", name_, "] a task failed: ", what));
 }
 
 }  // namespace ofl::ep

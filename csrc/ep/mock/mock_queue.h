@@ -86,6 +86,7 @@ class MockQueue {
   void work();
   void execute(MockTask& task);
   void run_task(MockTask& task);
+  void keep_error(ErrorKind kind, const char* what);
 
   const std::string name_;
   std::mutex mutex_;  // guards the six fields below
