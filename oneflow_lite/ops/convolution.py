@@ -10,6 +10,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import float32, float64
 from oneflow_lite.ops.creation.data import asarray
+from oneflow_lite.ops.masking import store
 from oneflow_lite.ops.operands import on_one_device, promoted
 from oneflow_lite.ops.table import exported
 
@@ -30,7 +31,7 @@ def conv2d(
     groups: int = 1,
     data_layout: str = "NCHW",
     *,
-    out: Tensor | None = None,
+    out: Any = None,
 ) -> Tensor:
     """Return the convolution of images with weights, which are not turned: a cross-correlation.
 
@@ -51,8 +52,8 @@ def conv2d(
         Results of each group see the channels of that group only.
     data_layout : {"NCHW", "NCHW16c"}
         Of the images and of the result; changes no bit.
-    out : Tensor, optional
-        Where the result is written to.
+    out : Tensor or array, optional
+        Where the result goes, of its shape, in a dtype of its kind or of a higher one.
 
     Returns
     -------
@@ -92,7 +93,7 @@ def conv2d_input_gradient(
     groups: int = 1,
     data_layout: str = "NCHW",
     *,
-    out: Tensor | None = None,
+    out: Any = None,
 ) -> Tensor:
     """Return the gradient of a convolution with respect to its images.
 
@@ -134,7 +135,7 @@ def conv2d_weight_gradient(
     groups: int = 1,
     data_layout: str = "NCHW",
     *,
-    out: Tensor | None = None,
+    out: Any = None,
 ) -> Tensor:
     """Return the gradient of a convolution with respect to its weights.
 
@@ -361,7 +362,7 @@ def _written(
     operands: tuple[Tensor, Tensor],
     shape: Sequence[int],
     window: _Window,
-    out: Tensor | None,
+    out: Any,
 ) -> Tensor:
     """Run a kernel: of half precision in float32."""
     dtype = operands[0].dtype
@@ -371,10 +372,8 @@ def _written(
     result = _C.astype(made, dtype, False)
     if out is None:
         return result
-    if tuple(out.shape) != tuple(shape):
-        raise ValueError(f"[{op}] expected out of shape {tuple(shape)}, got {tuple(out.shape)}")
-    _C.assign(out, result)
-    return out
+    stored: Tensor = store(op, out, result)
+    return stored
 
 
 if not TYPE_CHECKING:

@@ -209,11 +209,24 @@ def test_out(kernel: str, device: flow.Device) -> None:
     out = flow.zeros(wanted.shape, dtype="float64", device=device)
     assert call(kernel, case, a, b, out=out) is out
     assert np.array_equal(out.numpy(), wanted.numpy())
+    array = np.zeros(wanted.shape, "float64")
+    assert call(kernel, case, a, b, out=array) is array
+    assert np.array_equal(array, wanted.numpy())
+    half = flow.zeros(wanted.shape, dtype="float16", device=device)
+    assert np.array_equal(call(kernel, case, a, b, out=half).numpy(), array.astype("float16"))
     if kernel == "conv2d":  # into what is read
         assert call(kernel, case, a, b, out=a) is a
         assert np.array_equal(a.numpy(), wanted.numpy())
     with pytest.raises(ValueError, match=rf"\[{kernel}\] expected out of shape"):
-        call(kernel, case, a, b, out=flow.zeros((2, 2)))
+        call(kernel, case, a, b, out=flow.zeros((2, 2), device=device))
+    for wrong in ([1], 1.0, "out", True):
+        with pytest.raises(TypeError, match=rf"\[{kernel}\] expected out to be a tensor"):
+            call(kernel, case, a, b, out=wrong)
+    for dtype in ("int32", "int64", "bool"):
+        kept = flow.zeros(wanted.shape, dtype=dtype, device=device)
+        with pytest.raises(TypeError, match=rf"\[{kernel}\] .*{dtype}"):
+            call(kernel, case, a, b, out=kept)
+        assert not kept.numpy().any()
 
 
 @pytest.mark.skipif(not hasattr(flow, "bfloat16"), reason="needs ml_dtypes")
