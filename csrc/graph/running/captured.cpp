@@ -121,17 +121,29 @@ void CapturedSegment::form_parts() {
   }
 }
 
+/// The part works in memory that another queue uses: the workspace of its library, or a scratch.
+/// A device orders the launches of one graph, but a part has several graphs over one scratch.
+/// Addresses tell queues apart, as a queue of the machine lives as long as the machine. Where the
+/// scratch is still unused, no launch in another queue has it.
+bool CapturedSegment::is_of_another(const Part& part, const ep::Stream& queue) const {
+  if (!part.versions.empty() && part.launcher && part.launcher != &queue) return true;
+  for (size_t i = part.first; i < part.last; ++i) {
+    const Captured& piece = *pieces_[i];
+    if (piece.scratch.is_used() && piece.user && piece.user != &queue) return true;
+  }
+  return false;
+}
+
 /// False: nothing of it is in the queue. What goes wrong goes wrong again, at its line, where the
 /// pieces run by themselves.
 bool CapturedSegment::launch(Part* part, const Run& run) {
-  const bool is_of_another =
-      !part->versions.empty() && part->launcher && part->launcher != &run.queue;
-  if (!part->wants_graph || is_of_another) return false;
+  if (!part->wants_graph || is_of_another(*part, run.queue)) return false;
   bool is_launched = false;
   const std::optional<Error> error = vm::catch_error([&] {
     if (!list_again(*part, run) || !bring_up_to_date(part, run.queue)) return;
     run.queue.launch(*part->versions.front().graph);
     is_launched = true;
+    for (size_t i = part->first; i < part->last; ++i) pieces_[i]->user = &run.queue;
   });
   launches_ += is_launched;
   return is_launched;

@@ -73,6 +73,7 @@ class CapturedSegment {
     explicit Captured(ep::Device& device) : scratch(device) {}
 
     KeptScratch scratch;
+    const ep::Stream* user = nullptr;  // the last to launch it; no other has a scratch in use
     std::vector<KeptLaunch> launches;  // of the last run
     int64_t listed = 0;                // the run in which they were
     std::vector<char*> addresses;      // of the operands, at that time
@@ -98,6 +99,7 @@ class CapturedSegment {
 
   bool list_all(const Run& run);
   bool list(size_t number, const Run& run);
+  bool is_of_another(const Part& part, const ep::Stream& queue) const;
   bool list_again(const Part& part, const Run& run);
   void form_parts();
   bool launch(Part* part, const Run& run);

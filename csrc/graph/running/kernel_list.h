@@ -11,8 +11,8 @@
 
 namespace ofl::graph {
 
-/// Memory that the kernels of one captured piece work in: the same at each run. It goes when the
-/// queue has run the last one.
+/// Memory that the kernels of one captured piece work in: the same at each run, so that only the
+/// order of one queue keeps runs apart. It goes when the queue has run the last one.
 class KeptScratch {
  public:
   explicit KeptScratch(ep::Device& device) : device_(device) {}
@@ -23,6 +23,7 @@ class KeptScratch {
   void begin() { taken_ = 0; }
   /// CaptureError: more than is worth being kept.
   void* take(size_t bytes);
+  bool is_used() const { return !blocks_.empty(); }
 
  private:
   struct Block {

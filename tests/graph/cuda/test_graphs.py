@@ -111,6 +111,55 @@ else:
     succeeds(run_program, code)
 
 
+def test_scratch_is_in_graphs_of_one_queue(run_program: Run) -> None:
+    """An operand that begins elsewhere has another kernel, and so another graph."""
+    code = """
+import threading
+
+def work(x):
+    return flow.sort(x * 2) + 0, flow.abs(x).sum()
+
+base = feed(0, 6001)
+given = {1: base[:6000], 2: base[1:]}
+run = compiled(work, given[1])
+compiled(work, given[2])
+wanted = {lane: work(x) for lane, x in given.items()}
+
+def in_lane(lane):
+    with flow.vm.lane(lane):
+        return run(given[lane])
+
+def launches(lane):
+    flow.synchronize()
+    with sim.counted() as calls:
+        found = in_lane(lane)
+        flow.synchronize()
+    check(wanted[lane], found)
+    return calls["cuGraphLaunch"]
+
+assert [launches(lane) for lane in (1, 2, 1, 2)] == [1, 0, 1, 0]
+found = [(lane, in_lane(lane)) for lane in (1, 2) * 10]
+for lane, each in found:
+    check(wanted[lane], each)
+
+wrong = []
+def repeat(lane):
+    try:
+        for _ in range(20):
+            check(wanted[lane], in_lane(lane))
+    except BaseException as error:
+        wrong.append(error)
+
+threads = [threading.Thread(target=repeat, args=(lane,)) for lane in (1, 2)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+assert not wrong, wrong
+graphs = run.report()["graphs"]
+assert graphs["graphs"] == 1 and not graphs["refused"], graphs
+"""
+    succeeds(run_program, code)
+
+
 def test_random_programs(run_program: Run) -> None:
     code = """
 from tests.graph.test_random_traces import generators, traced, wanted
