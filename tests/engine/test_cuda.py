@@ -259,6 +259,42 @@ assert (out.numpy() == expected).all(), out
 
 
 @pytest.mark.simulated
+def test_lanes_launch_one_kernel_with_different_shared_memory(run_program: Run) -> None:
+    code = '''
+kernel = engine.CudaKernel("""
+extern "C" __global__ void last(int count, float* out) {
+  extern __shared__ float shared[];
+  shared[count - 1] = float(count);
+  out[0] = shared[count - 1];
+}""", "last")
+def launch(lane, kilobytes):
+    count = kilobytes << 8
+    with flow.vm.lane(lane):
+        out = flow.zeros(1, "float32", device="cuda:0")
+        args = [np.int32(count), out]
+        kernel.push(1, 1, args, writes=[out], shared_bytes=4 * count).wait()
+    assert out.item() == count
+raises(RuntimeError, "cuFuncSetAttribute", lambda: launch(1, 300))
+for kilobytes, calls_of_driver in ((60, 1), (100, 1), (60, 0), (100, 0), (40, 0), (120, 1)):
+    with sim.counted() as calls:
+        launch(1, kilobytes)
+    assert calls["cuFuncSetAttribute"] == calls_of_driver, (kilobytes, calls)
+wrong = []
+def repeat(lane, kilobytes):
+    try:
+        for _ in range(60):
+            launch(lane, kilobytes)
+    except BaseException as error:
+        wrong.append(error)
+threads = [threading.Thread(target=repeat, args=each) for each in ((1, 100), (2, 60))]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+assert not wrong, wrong
+'''
+    succeeds(run_program, code, cuda_sim="devices=1,call=cuLaunchKernel:20us")
+
+
+@pytest.mark.simulated
 def test_kernels_that_are_wrong(run_program: Run) -> None:
     code = (
         AXPY

@@ -1,7 +1,8 @@
 #include "ep/cuda/cuda_context.h"
 
+#include <algorithm>
 #include <chrono>
-#include <unordered_map>
+#include <climits>
 #include <utility>
 
 #include "ep/device.h"
@@ -148,6 +149,19 @@ bool DeviceContext::enable_peer(DeviceContext& peer) {
   if (is_sticky(result)) peer.require_working();
   if (is_sticky(result)) check(result, "cuCtxEnablePeerAccess");
   return result == kSuccess || result == kAlreadyEnabled;
+}
+
+// The driver refuses INT_MAX, as any size that the device does not have.
+void DeviceContext::allow_shared(Function function, size_t bytes) {
+  constexpr int kMaxDynamicSharedBytes = 8;  // CUfunction_attribute
+  constexpr size_t kMost = INT_MAX;
+  const std::lock_guard<std::mutex> lock(shared_mutex_);
+  const auto found = allowed_shared_.find(function);
+  if (found != allowed_shared_.end() && found->second >= bytes) return;
+  check(call().FuncSetAttribute(function, kMaxDynamicSharedBytes,
+                                static_cast<int>(std::min(bytes, kMost))),
+        "cuFuncSetAttribute");
+  allowed_shared_[function] = bytes;
 }
 
 /// With the clock's mutex, and this context current. In a stream of its own: the default stream

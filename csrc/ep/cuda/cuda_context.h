@@ -7,6 +7,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <unordered_map>
 
 #include "base/device.h"
 #include "base/error.h"
@@ -55,6 +56,10 @@ class DeviceContext {
   /// Where the devices can, this one's queues reach the peer's memory from now on, and it is true.
   bool enable_peer(DeviceContext& peer);
 
+  /// From now on, launches of the function may have so much dynamic shared memory. The context is
+  /// current. The limit only grows: other threads launch the function with what they asked for.
+  void allow_shared(Function function, size_t bytes);
+
   /// Host time of steady_clock, in ns, of a recorded event; 0 where the device is lost.
   int64_t time_of(EventHandle event);
 
@@ -72,6 +77,8 @@ class DeviceContext {
   std::mutex clock_mutex_;  // guards the two below
   EventHandle clock_start_ = nullptr;
   int64_t clock_start_ns_ = 0;
+  std::mutex shared_mutex_;  // guards allowed_shared_, and the order in which limits are set
+  std::unordered_map<Function, size_t> allowed_shared_;
 };
 
 /// While it lives, what the calling thread calls neither fails nor spoils the capture where a

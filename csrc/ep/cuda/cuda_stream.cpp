@@ -145,14 +145,9 @@ void CudaStream::launch(const DeviceKernel& kernel) {
 // A kernel with more than 48 KiB of dynamic shared memory must ask for it.
 void CudaStream::launch(const UserKernel& kernel) {
   constexpr size_t kSharedOfAll = size_t{48} << 10;
-  constexpr int kMaxDynamicSharedBytes = 8;  // CUfunction_attribute
   Current current(context_);
   const auto function = static_cast<cuda::Function>(kernel.function);
-  if (kernel.shared_bytes > kSharedOfAll) {
-    context_.check(call().FuncSetAttribute(function, kMaxDynamicSharedBytes,
-                                           static_cast<int>(kernel.shared_bytes)),
-                   "cuFuncSetAttribute");
-  }
+  if (kernel.shared_bytes > kSharedOfAll) context_.allow_shared(function, kernel.shared_bytes);
   size_t bytes = kernel.args_bytes;
   void* const pointer_key = reinterpret_cast<void*>(1);  // CU_LAUNCH_PARAM_BUFFER_POINTER
   void* const size_key = reinterpret_cast<void*>(2);     // CU_LAUNCH_PARAM_BUFFER_SIZE
