@@ -99,8 +99,8 @@ void pick_kernel(const ArrayArgs& args);
 /// ends.
 void run_numbers_kernel(const ArrayArgs& args);
 
-/// out (contiguous) = how often each number occurs in in[0] (int64, in range), or the sum of its
-/// weights in[1] (float64).
+/// out (contiguous) = how often each number occurs in in[0] (int64), or the sum of its weights in
+/// in[1] (float64). Error(runtime) for a number that is not below the length of out.
 void bincount_kernel(const ArrayArgs& args);
 
 /// out (int64) = how many elements of in[0] are between each two of the ascending edges in[1], and
@@ -164,8 +164,8 @@ void gather_kernel(const ArrayArgs& args);
 /// attr: OutOfRange, how many index arrays, their axes, the two words of the scalar.
 void scatter_kernel(const ArrayArgs& args);
 
-/// out (lead, width) = for each place the sum of the rows of in[1] (n, width) that in[0] (n int64,
-/// in range) gives it, in their order: of float32 or float64, which out and in[1] are of.
+/// out (lead, width) = for each place the sum of the rows of in[1] (n, width) that in[0] (n int64)
+/// gives it, in order: of float32 or float64, as both are. Error(index): there is no such place.
 void scatter_add_kernel(const ArrayArgs& args);
 
 /// out[k, r...] = x[m..., r...] for the k-th true m of the mask; inputs x, mask. Error(runtime)

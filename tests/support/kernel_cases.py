@@ -309,7 +309,8 @@ def array_kernels() -> list[Request]:
         *requests("search", "reorder", moved),
         *requests("runs", "starts", DTYPES),
         *requests("runs", "flagged", moved),
-        *requests("runs", "scan numbers count count_few weigh", one),
+        *requests("runs", "scan numbers count count_few weigh settle", one),
+        *requests("runs", "add_rows", ["float32", "float64"]),
     ]
 
 

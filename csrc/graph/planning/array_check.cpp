@@ -349,9 +349,9 @@ void check_scatter_add(const Call& call) {
   call.require_dtype(call.in(0), DType::i64);
   call.require_one_dtype(rows, out);
   call.require(out.dtype == DType::f32 || out.dtype == DType::f64, "float32 or float64");
-  call.require(call.in(0).ndim() == 1 && rows.ndim() == 2 && out.ndim() == 2 &&
-                   rows.shape[0] == call.in(0).shape[0] && rows.shape[1] == out.shape[1],
-               "a row for each place");
+  call.require(call.in(0).ndim() == 1 && out.ndim() == 2 && out.contiguous() &&
+                   rows.shape == Dims{call.in(0).shape[0], out.shape[1]},
+               "a row for each place, and a contiguous result");
 }
 
 /// The mask has the leading extents of x, or 0 in the place of some, and so chooses nothing.

@@ -212,3 +212,61 @@ def test_rows_are_added_as_on_the_host(dtype: str) -> None:
     for size in SIZES:
         check(*size, dtype, DEVICE)
     assert "scatter_add" not in flow.cuda.host_operations()
+
+
+def program(*lines: str) -> Any:
+    """A compiled text; its last line is the result."""
+    text = "\n".join(["program f", *lines, f"return %{len(lines) - 1}", ""])
+    return flow.graph.compile(flow.graph.Program.parse(text.replace("DEVICE", DEVICE)))
+
+
+def refuses(run: Any, given: list[np.ndarray], kind: type[Exception], text: str) -> None:
+    """And the next run is sound."""
+    found = run(*map(on_device, given))[0]
+    with pytest.raises(kind, match=text):
+        found.numpy()
+    with pytest.raises(kind):
+        flow.synchronize()
+
+
+@pytest.mark.parametrize("width", [0, 2])
+@pytest.mark.parametrize("count", [30, 5000])  # 2048 are sorted at once
+def test_places_count_from_the_end_or_are_refused(count: int, width: int) -> None:
+    run = program(
+        f"%0: f32[{count},{width}] DEVICE = parameter rows",
+        f"%1: i64[{count}] DEVICE = parameter places",
+        f"%2: f32[8,{width}] DEVICE = array.scatter_add(%1, %0)",
+    )
+    rows = np.ones((count, width), "float32")
+    places = np.arange(count) % 16 - 8
+    wanted = np.zeros((8, width), "float32")
+    np.add.at(wanted, places, rows)
+    for wrong in (8, -9, 260, 2**62, -(2**63)):
+        bad = places.copy()
+        bad[[3, count - 2]] = wrong
+        refuses(run, [rows, bad], IndexError, f"index {wrong} is out of bounds for axis 0 with")
+        same(wanted, run(on_device(rows), on_device(places))[0])
+    assert "scatter_add" not in flow.cuda.host_operations()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("length", [0, 1, 8, 5000])
+def test_numbers_that_another_thread_wrote(length: int, weighted: bool) -> None:
+    """Not below the length, which was found in an earlier look at them: nothing else is written."""
+    operands = "%0, %1" if weighted else "%0"
+    run = program(
+        "%0: i64[3000] DEVICE = parameter numbers",
+        "%1: f64[3000] DEVICE = parameter weights",
+        f"%2: {'f64' if weighted else 'i64'}[{length}] DEVICE = array.bincount({operands})",
+    )
+    numbers, weights = np.arange(3000) % max(length, 1), np.linspace(0, 1, 3000)
+    for wrong in (length, -1, length + 256, 2**62, -(2**63)):
+        bad = numbers.copy()
+        bad[[5, 2900]] = wrong
+        text = f"expected numbers below {length}, got others: another thread wrote to the tensor"
+        refuses(run, [bad, weights], RuntimeError, text)
+        if length:
+            wanted = np.bincount(numbers, weights if weighted else None, length)
+            same(wanted, run(on_device(numbers), on_device(weights))[0])
+    if length:
+        assert "bincount" not in flow.cuda.host_operations()

@@ -256,36 +256,60 @@ def test_indices_along_an_axis_without_elements(check: Callable[[Program], Any],
         check(_program(*lines, result=len(last) + 1))
 
 
+@pytest.mark.parametrize("check", CHECKS)
+def test_rows_are_added_to_rows_only(check: Callable[[Program], Any]) -> None:
+    given = ["%0: f32[2,3] cpu = parameter rows", "%1: i64[2] cpu = parameter places"]
+    program = _program(*given, "%2: f32[4,3]{4,16} cpu = array.scatter_add(%1, %0)", result=2)
+    with pytest.raises(ValueError, match="and a contiguous result"):
+        check(program)
+
+
 SCATTERED = """
 import oneflow_lite as flow
 text = '''program f
-%0: DTYPE[2,3] cpu = parameter rows
-%1: i64[2] cpu = parameter places
-%2: DTYPE[4,3] cpu = array.scatter_add(%1, %0)
+%0: DTYPE[2,3] DEVICE = parameter rows
+%1: i64[2] DEVICE = parameter places
+%2: DTYPE[4,3] DEVICE = array.scatter_add(%1, %0)
 return %2
-'''
+'''.replace("DEVICE", DEVICE)
+def refused(run, rows, *places):
+    try:
+        run(rows, flow.tensor(places, device=DEVICE))[0].numpy()
+    except IndexError as error:
+        print(error)
+    try:
+        flow.synchronize()
+    except IndexError:
+        pass
+
 for dtype, code in (("float32", "f32"), ("float64", "f64")):
-    run = flow.graph.compile(flow.graph.Program.parse(text.replace("DTYPE", code)))
-    rows = flow.ones((2, 3), dtype=dtype)
-    print(run(rows, flow.tensor([3, -4]))[0].tolist())
+    typed = text.replace("DTYPE", code)
+    run = flow.graph.compile(flow.graph.Program.parse(typed))
+    rows = flow.ones((2, 3), dtype=dtype, device=DEVICE)
+    print(run(rows, flow.tensor([3, -4], device=DEVICE))[0].tolist())
     for wrong in (4, -5, 2**62, -(2**63)):
-        try:
-            run(rows, flow.tensor([1, wrong]))[0].numpy()
-        except IndexError as error:
-            print(error)
-        try:
-            flow.synchronize()
-        except IndexError:
-            pass
+        refused(run, rows, 1, wrong)
+    run = flow.graph.compile(flow.graph.Program.parse(typed.replace("[4,3]", "[0,3]")))
+    refused(run, rows, 0, 0)
 """
 
 
-def test_rows_added_at_places_that_there_are_not(run_program: Callable[..., Any]) -> None:
-    done = run_program(SCATTERED)
-    assert (done.returncode, done.stderr) == (0, "")
+@pytest.mark.parametrize(
+    ("device", "flags"),
+    [
+        ("cpu", {}),
+        pytest.param("cuda:0", {"cuda_sim": "devices=1"}, marks=pytest.mark.simulated),
+    ],
+)
+def test_rows_added_at_places_that_there_are_not(
+    run_program: Callable[..., Any], device: str, flags: dict[str, str]
+) -> None:
+    done = run_program(f"DEVICE = {device!r}{SCATTERED}", **flags)
+    assert done.returncode == 0, done.stderr
     summed = str([[1.0] * 3, [0.0] * 3, [0.0] * 3, [1.0] * 3])
     refused = [
         f"[scatter_add] index {wrong} is out of bounds for axis 0 with size 4"
         for wrong in (4, -5, 2**62, -(2**63))
     ]
+    refused += ["[scatter_add] index 0 is out of bounds for axis 0 with size 0"]
     assert done.stdout.splitlines() == [summed, *refused] * 2

@@ -35,12 +35,21 @@ struct BincountArgs {
   const char* weights = nullptr;
   const int64* order = nullptr;  // the positions that sort the numbers
   void* out = nullptr;           // zeros, where numbers are counted
+  int64* fault = nullptr;        // is written where a number is not below the length
   int64 count = 0, length = 0;
   int64 number_step = 0, weight_step = 0;
 };
 
-struct AddRowsArgs {
+/// Of the kernel that makes numbers of places: a negative place counts from the end.
+struct SettleArgs {
   const char* numbers = nullptr;
+  int64* settled = nullptr;
+  int64* fault = nullptr;  // gets a place that there is not, with its sign bit flipped
+  int64 count = 0, length = 0, number_step = 0;
+};
+
+struct AddRowsArgs {
+  const char* numbers = nullptr;  // from 0 on, below the length
   const char* rows = nullptr;
   const int64* order = nullptr;  // the positions that sort the numbers
   void* out = nullptr;           // contiguous
@@ -51,6 +60,7 @@ struct AddRowsArgs {
 static_assert(sizeof(CompactArgs) <= kMostParameterBytes);
 static_assert(sizeof(RunNumberArgs) <= kMostParameterBytes);
 static_assert(sizeof(BincountArgs) <= kMostParameterBytes);
+static_assert(sizeof(SettleArgs) <= kMostParameterBytes);
 static_assert(sizeof(AddRowsArgs) <= kMostParameterBytes);
 
 }  // namespace ofl::layout

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "ops/cuda/layout/runs.h"
+#include "ops/cuda/nest.h"
 #include "ops/cuda/sort/search.h"
 #include "ops/cuda/sort/sort.h"
 
@@ -64,6 +65,15 @@ std::optional<ArrayView> sorted_order(Launching& launching, const ArrayView& giv
   return order;
 }
 
+/// The error of the host's kernel. The length was found in an earlier look at the numbers.
+layout::int64* report_numbers(Launching& launching, int64_t length) {
+  const char* name = launching.name();
+  return launching.report(1, [name, length](int, int64_t) {
+    return Error(ErrorKind::runtime, concat("[", name, "] expected numbers below ", length,
+                                            ", got others: another thread wrote to the tensor"));
+  });
+}
+
 bool launch_weighted_bincount(Launching& launching, const ArrayArgs& args, BincountArgs given) {
   void* const weigh = array_program(launching, "runs", "weigh", sizeof(given));
   if (!weigh) return false;
@@ -73,6 +83,7 @@ bool launch_weighted_bincount(Launching& launching, const ArrayArgs& args, Binco
     launching.run(weigh, given.length * 32, given);
     return true;
   }
+  given.fault = report_numbers(launching, given.length);
   const std::optional<ArrayView> order = sorted_order(launching, args.input(0), given.length);
   if (!order) return false;
   given.order = int64_data(*order);
@@ -133,42 +144,54 @@ bool launch_run_numbers(Launching& launching, const ArrayArgs& args) {
 
 bool launch_scatter_add(Launching& launching, const ArrayArgs& args) {
   const ArrayView &numbers = args.input(0), &rows = args.input(1), &out = args.output(0);
-  if (out.shape[0] == 0 || out.shape[1] == 0) return true;
+  const int64_t count = numbers.shape[0], length = out.shape[0], width = out.shape[1];
+  if (length == 0) return count == 0;  // the host's kernel raises: index 0, too, is out of bounds
   layout::AddRowsArgs given;
+  layout::SettleArgs settling;
   void* const add = array_program(launching, "runs", "add_rows", sizeof(given), out.dtype);
-  if (!add) return false;
-  given.numbers = numbers.data;
+  void* const settle = array_program(launching, "runs", "settle", sizeof(settling));
+  if (!add || !settle) return false;
   given.rows = rows.data;
   given.out = out.data;
-  given.count = numbers.shape[0];
-  given.length = out.shape[0];
-  given.width = out.shape[1];
-  given.number_step = numbers.strides[0];
+  given.count = settling.count = count;
+  given.length = settling.length = length;
+  given.width = width;
   given.row_step = rows.strides[0];
   given.column_step = rows.strides[1];
-  if (given.count > 0) {
-    const std::optional<ArrayView> order = sorted_order(launching, numbers, given.length);
-    if (!order) return false;
-    given.order = int64_data(*order);
+  if (count > 0) {
+    settling.fault = report_indices(launching, {length}, {0}, ErrorKind::index);
+    const ArrayView settled = scratch_array(launching, DType::i64, numbers.shape);
+    const ArrayView order = scratch_array(launching, DType::i64, numbers.shape);
+    Sorter sorter(launching, {settled, order, true, false, digits_below(length)});
+    if (!sorter) return false;
+    settling.numbers = numbers.data;
+    settling.number_step = numbers.strides[0];
+    settling.settled = int64_data(settled);
+    launching.run(settle, count, settling);
+    sorter.enqueue();
+    given.numbers = settled.data;
+    given.number_step = settled.strides[0];
+    given.order = int64_data(order);
   }
-  launching.run(add, given.length * given.width, given);
+  if (width > 0) launching.run(add, length * width, given);
   return true;
 }
 
 bool launch_bincount(Launching& launching, const ArrayArgs& args) {
   const ArrayView &numbers = args.input(0), &out = args.output(0);
-  if (out.shape[0] == 0) return true;
   BincountArgs given;
   given.numbers = numbers.data;
   given.out = out.data;
   given.count = numbers.shape[0];
   given.length = out.shape[0];
   given.number_step = numbers.strides[0];
-  if (args.inputs == 2) return launch_weighted_bincount(launching, args, given);
+  if (args.inputs == 2 && given.length > 0) return launch_weighted_bincount(launching, args, given);
   const bool is_few = given.length <= layout::kSharedCounts;
   void* const count =
       array_program(launching, "runs", is_few ? "count_few" : "count", sizeof(given));
-  if (!count || !clear_array(launching, out)) return false;
+  if (!count) return false;
+  if (given.count > 0) given.fault = report_numbers(launching, given.length);
+  if (given.length > 0 && !clear_array(launching, out)) return false;
   if (given.count > 0) launching.run(count, given.count, given);
   return true;
 }

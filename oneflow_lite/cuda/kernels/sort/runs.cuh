@@ -98,10 +98,19 @@ inline int64 number_at(const Args& args, int64 i) {
   return *reinterpret_cast<const int64*>(args.numbers + i * args.number_step);
 }
 
+/// The number is below the length, or the host is told. Another thread may have written numbers
+/// since they were looked at.
+inline bool is_counted(const BincountArgs& args, int64 number) {
+  if (uint64(number) < uint64(args.length)) return true;
+  *args.fault = 1;
+  return false;
+}
+
 inline void count_numbers(const BincountArgs& args) {
   uint64* const counts = static_cast<uint64*>(args.out);
   for (int64 i = first_item(); i < args.count; i += item_step()) {
-    atomicAdd(&counts[number_at(args, i)], uint64(1));
+    const int64 number = number_at(args, i);
+    if (is_counted(args, number)) atomicAdd(&counts[number], uint64(1));
   }
 }
 
@@ -111,7 +120,8 @@ inline void count_few_numbers(const BincountArgs& args) {
   for (int64 k = threadIdx.x; k < args.length; k += blockDim.x) counts[k] = 0;
   __syncthreads();
   for (int64 i = first_item(); i < args.count; i += item_step()) {
-    atomicAdd(&counts[number_at(args, i)], 1u);
+    const int64 number = number_at(args, i);
+    if (is_counted(args, number)) atomicAdd(&counts[number], 1u);
   }
   __syncthreads();
   for (int64 k = threadIdx.x; k < args.length; k += blockDim.x) {
@@ -135,8 +145,11 @@ inline int64 numbers_below(const Args& args, int64 number) {
 }
 
 /// A warp for each sum: loads 32 weights at a time, and adds them one after the other, as the host
-/// does.
+/// does. Sums are of no use where a number is not below the length.
 inline void add_weights(const BincountArgs& args) {
+  for (int64 i = first_item(); i < args.count; i += item_step()) {
+    is_counted(args, number_at(args, i));
+  }
   const int lane = int(threadIdx.x % 32);
   for (int64 number = first_item() / 32; number < args.length; number += item_step() / 32) {
     const int64 begin = numbers_below(args, number), end = numbers_below(args, number + 1);
@@ -151,6 +164,19 @@ inline void add_weights(const BincountArgs& args) {
       for (int k = 0; k < count; ++k) sum += __shfl_sync(0xffffffffu, mine, k);
     }
     if (lane == 0) static_cast<float64*>(args.out)[number] = sum;
+  }
+}
+
+/// A place that there is not becomes 0, and the host is told.
+inline void settle_numbers(const SettleArgs& args) {
+  for (int64 i = first_item(); i < args.count; i += item_step()) {
+    const int64 given = number_at(args, i);
+    int64 number = given < 0 ? given + args.length : given;
+    if (uint64(number) >= uint64(args.length)) {
+      *args.fault = int64(uint64(given) ^ (uint64(1) << 63));
+      number = 0;
+    }
+    args.settled[i] = number;
   }
 }
 

@@ -11,6 +11,7 @@ _CALLS = {  # operation -> the functions' argument and the function of runs.cuh
     "count": ("BincountArgs", "count_numbers"),
     "count_few": ("BincountArgs", "count_few_numbers"),
     "weigh": ("BincountArgs", "add_weights"),
+    "settle": ("SettleArgs", "settle_numbers"),
     "add_rows": ("AddRowsArgs", "add_rows<{dtype}>"),
 }
 
