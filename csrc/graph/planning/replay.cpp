@@ -4,6 +4,7 @@
 
 #include "graph/planning/array_check.h"
 #include "graph/recording/host_object.h"
+#include "tensor/alignment.h"
 #include "tensor/layout.h"
 #include "tensor/submit.h"
 
@@ -173,6 +174,24 @@ struct Replay {
     }
   }
 
+  /// Elements of the view begin where kernels may read them. The operand is known to be aligned for
+  /// its own dtype only: its memory is given in each run.
+  void check_aligned(const Tensor& x) const {
+    const Device device = x.device();
+    const int64_t align = alignment_of(device, x.dtype);
+    if (x.size() == 0) return;
+    if (align > alignment_of(device, tensor(0).dtype)) {
+      fail(ErrorKind::value, "[", call.name, "] the operand of ", name_of(tensor(0).dtype),
+           " may begin at any byte for ", name_of(x.dtype), ", which begins at multiples of ",
+           align, " bytes");
+    }
+    if (!is_aligned(x, static_cast<uintptr_t>(call.attr[1]), align)) {
+      fail(ErrorKind::value, "[", call.name, "] ", name_of(x.dtype), " begins at multiples of ",
+           align, " bytes: the view is ", call.attr[1], " bytes behind its operand, strides are ",
+           shape_str(x.strides));
+    }
+  }
+
   Tensor view() const {
     Tensor x = tensor(0);
     const int ndim = (call.attr.size() - 2) / 2;
@@ -192,6 +211,7 @@ struct Replay {
       x.strides[d] = call.attr[2 + ndim + d];
     }
     check_inside(x);
+    check_aligned(x);
     return x;
   }
 

@@ -1,7 +1,7 @@
 #include "python/interop/foreign_memory.h"
 
 #include "ep/registry.h"
-#include "python/tensor/alignment.h"
+#include "tensor/alignment.h"
 
 namespace ofl::python {
 

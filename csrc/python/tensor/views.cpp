@@ -4,9 +4,9 @@
 
 #include "python/bind.h"
 #include "python/runtime.h"
-#include "python/tensor/alignment.h"
 #include "python/tensor/functions.h"
 #include "python/tensor/unknown_extents.h"
+#include "tensor/alignment.h"
 
 namespace ofl::python {
 

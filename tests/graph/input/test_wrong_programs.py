@@ -233,6 +233,59 @@ def test_a_view_of_no_elements_may_have_any_strides() -> None:
     assert flow.graph.compile(program)(flow.ones(2))[0].tolist() == []
 
 
+MISALIGNED: dict[str, tuple[str, str, str]] = {
+    "an offset": ("f32[16]", "f32[2]", "slice[offset=5]"),
+    "a stride": ("f32[16]", "f32[2]{6}", "slice"),
+    "a negative stride": ("f32[16]", "f32[2]{-6}", "slice[offset=12]"),
+    "a stricter dtype": ("u8[16]", "f32[4]", "view"),
+    "a stricter dtype at any offset": ("i32[16]", "f64[4]", "view[offset=4]"),
+}
+ALIGNED: dict[str, tuple[str, str, str]] = {
+    "bytes": ("f32[16]", "u8[7]", "view[offset=5]"),
+    "a part of complex numbers": ("c128[4]", "f64[4]{16}", "real[offset=8]"),
+    "strides of one element": ("f32[16]", "f32[1,2]{6,4}", "slice[offset=8]"),
+    "no elements": ("u8[16]", "f32[0]", "view[offset=3]"),
+}
+
+
+def _view(device: str, given: str, made: str, call: str) -> Program:
+    return _program(f"%0: {given} {device} = parameter x", f"%1: {made} {device} = view.{call}(%0)")
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("name", MISALIGNED)
+def test_views_begin_where_kernels_may_read(check: Callable[[Program], Any], name: str) -> None:
+    program = _view("cpu", *MISALIGNED[name])
+    with pytest.raises(ValueError, match=r"begins at multiples of [48] bytes"):
+        check(program)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("name", ALIGNED)
+def test_views_may_begin_at_any_multiple(check: Callable[[Program], Any], name: str) -> None:
+    check(_view("cpu", *ALIGNED[name]))
+
+
+@pytest.mark.simulated
+def test_kernels_of_a_device_read_whole_complex_numbers(run_program: Callable[..., Any]) -> None:
+    program = _view("cpu", "c64[16]", "c64[2]", "slice[offset=4]")
+    code = f"""
+import oneflow_lite as flow
+for device in ("cpu", "cuda:0"):
+    try:
+        flow.graph.compile(flow.graph.Program.parse({str(program)!r}.replace("cpu", device)))
+        print(device)
+    except ValueError as error:
+        print(error)
+print((flow.ones(3, device="cuda:0") + 1).tolist())
+"""
+    done = run_program(code, cuda_sim="devices=1")
+    assert (done.returncode, done.stderr) == (0, "")
+    compiled, refused, after = done.stdout.splitlines()
+    assert (compiled, after) == ("cpu", "[2.0, 2.0, 2.0]")
+    assert "complex64 begins at multiples of 8 bytes: the view is 4 bytes behind" in refused
+
+
 @pytest.mark.parametrize("check", CHECKS)
 def test_a_parameter_beyond_what_64_bits_count(check: Callable[[Program], Any]) -> None:
     program = _program(f"%0: f64[2]{{{FAR}}} cpu = parameter x", "%1: f64[2] cpu = exp(%0)")
