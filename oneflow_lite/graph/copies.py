@@ -18,8 +18,7 @@ def copied(x: Tensor, given: Type) -> Tensor:
     spans = [(n - 1) * s for n, s in zip(given.shape, given.strides, strict=True)]
     low = sum(span for span in spans if span < 0) if given.size else 0
     high = sum(span for span in spans if span > 0) + given.dtype.itemsize if given.size else 0
-    count = -(-(high - low) // given.dtype.itemsize)
-    memory = empty(count, dtype=given.dtype, device=given.device)
+    memory = empty(high - low, dtype="uint8", device=given.device)
     attr = (_C.type_code(given.dtype), -low, *given.shape, *given.strides)
     (copy,) = OpCall("view", "view", attr=attr).replay([memory])
     assign(copy, x)

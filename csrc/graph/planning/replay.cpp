@@ -174,22 +174,17 @@ struct Replay {
     }
   }
 
-  /// Elements of the view begin where kernels may read them. The operand is known to be aligned for
-  /// its own dtype only: its memory is given in each run.
+  /// Elements of the view begin where kernels may read them, if those of the operand do. The bytes
+  /// that arguments share may begin anywhere: of a stricter dtype than theirs only strides tell.
   void check_aligned(const Tensor& x) const {
     const Device device = x.device();
     const int64_t align = alignment_of(device, x.dtype);
-    if (x.size() == 0) return;
-    if (align > alignment_of(device, tensor(0).dtype)) {
-      fail(ErrorKind::value, "[", call.name, "] the operand of ", name_of(tensor(0).dtype),
-           " may begin at any byte for ", name_of(x.dtype), ", which begins at multiples of ",
-           align, " bytes");
-    }
-    if (!is_aligned(x, static_cast<uintptr_t>(call.attr[1]), align)) {
-      fail(ErrorKind::value, "[", call.name, "] ", name_of(x.dtype), " begins at multiples of ",
-           align, " bytes: the view is ", call.attr[1], " bytes behind its operand, strides are ",
-           shape_str(x.strides));
-    }
+    const bool is_stricter = align > alignment_of(device, tensor(0).dtype);
+    const int64_t behind = is_stricter ? 0 : call.attr[1];
+    if (x.size() == 0 || is_aligned(x, static_cast<uintptr_t>(behind), align)) return;
+    fail(ErrorKind::value, "[", call.name, "] ", name_of(x.dtype), " begins at multiples of ",
+         align, " bytes: the view is ", call.attr[1], " bytes behind its operand, strides are ",
+         shape_str(x.strides));
   }
 
   Tensor view() const {

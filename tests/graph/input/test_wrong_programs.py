@@ -237,14 +237,14 @@ MISALIGNED: dict[str, tuple[str, str, str]] = {
     "an offset": ("f32[16]", "f32[2]", "slice[offset=5]"),
     "a stride": ("f32[16]", "f32[2]{6}", "slice"),
     "a negative stride": ("f32[16]", "f32[2]{-6}", "slice[offset=12]"),
-    "a stricter dtype": ("u8[16]", "f32[4]", "view"),
-    "a stricter dtype at any offset": ("i32[16]", "f64[4]", "view[offset=4]"),
+    "a stride of a stricter dtype": ("u8[16]", "f32[2]{6}", "view"),
 }
 ALIGNED: dict[str, tuple[str, str, str]] = {
     "bytes": ("f32[16]", "u8[7]", "view[offset=5]"),
     "a part of complex numbers": ("c128[4]", "f64[4]{16}", "real[offset=8]"),
     "strides of one element": ("f32[16]", "f32[1,2]{6,4}", "slice[offset=8]"),
-    "no elements": ("u8[16]", "f32[0]", "view[offset=3]"),
+    "no elements": ("f32[16]", "f32[0]", "slice[offset=3]"),
+    "bytes that arguments share": ("u8[17]", "f32[4]", "view[offset=1]"),
 }
 
 
