@@ -180,6 +180,7 @@ void set_python_error(const std::exception& error) {
 }
 
 Error take_python_error(const std::string& prefix) {
+  if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "failed without an exception");
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);

@@ -177,6 +177,7 @@ void release_with_gil(void (*release)(void*), void* object) {
 thread_local bool KeepGil::active = false;
 
 std::shared_ptr<void> keep_object(PyObject* stolen) {
+  if (!stolen) return nullptr;
   return std::shared_ptr<void>(stolen, [](void* object) {
     release_with_gil([](void* one) { Py_DECREF(static_cast<PyObject*>(one)); }, object);
   });

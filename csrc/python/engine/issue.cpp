@@ -60,7 +60,10 @@ std::optional<Error> FunctionBody::call_python(vm::Stream& stream) {
   std::optional<Error> error;
   try {
     const Reference arguments = arguments_of(*this, stream);
-    PyObject* value = PyObject_CallObject(static_cast<PyObject*>(called.get()), arguments.get());
+    // Unlike PyObject_CallObject of 3.11, it checks that there is either a result or an error.
+    PyObject* value = PyObject_Vectorcall(
+        static_cast<PyObject*>(called.get()), PySequence_Fast_ITEMS(arguments.get()),
+        static_cast<size_t>(PyTuple_GET_SIZE(arguments.get())), nullptr);
     if (fork_count() != forks) leave_forked_child(value);
     if (!value) {
       error = take_python_error("");
