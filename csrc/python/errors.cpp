@@ -111,14 +111,23 @@ PyObject* make_exception(const Error& error, bool of_operation) {
   return PyObject_CallFunction(exception_type(error.kind()), "s", error.what());
 }
 
+/// A frame with a generator or a coroutine belongs to one that has not ended; clear() would end it.
+void clear_frame(PyFrameObject* frame) {
+  const Reference generator(PyFrame_GetGenerator(frame));
+  if (generator.get()) return;
+  const Reference done(PyObject_CallMethod(reinterpret_cast<PyObject*>(frame), "clear", nullptr));
+  if (!done.get()) PyErr_Clear();  // it runs
+}
+
 /// Variables of finished frames may lead back to what keeps this exception alive, through C++,
 /// where the garbage collector cannot see the cycle.
 void clear_frames(PyObject* traceback) {
-  PyObject* module = PyImport_ImportModule("traceback");
-  PyObject* done = module ? PyObject_CallMethod(module, "clear_frames", "O", traceback) : nullptr;
-  if (!done) PyErr_Clear();
-  Py_XDECREF(done);
-  Py_XDECREF(module);
+  Reference entry(Py_NewRef(traceback));
+  while (entry.get() && PyTraceBack_Check(entry.get())) {
+    const auto* one = reinterpret_cast<PyTracebackObject*>(entry.get());
+    clear_frame(one->tb_frame);
+    entry = Reference(Py_XNewRef(reinterpret_cast<PyObject*>(one->tb_next)));
+  }
 }
 
 }  // namespace

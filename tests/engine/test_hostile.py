@@ -1,9 +1,15 @@
-"""Functions that meet what programs seldom have: no result and no error."""
+"""Functions that meet what programs seldom have: no result and no error, errors of generators that
+go on, names that are no strings, and no memory.
+"""
 
-from collections.abc import Callable
+import asyncio
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
+
+from oneflow_lite import engine
 
 START = """
 import _testcapi, faulthandler, gc, threading
@@ -47,3 +53,55 @@ print(engine.push(int, reads=[var]).result())
         assert f"returned {words} an exception" in first
         assert rest == ["SystemError 0", "SystemError SystemError 0"]
     assert said[6:] == ["0"]
+
+
+def test_a_function_that_raises_an_error_of_a_suspended_generator() -> None:
+    """The frame in its traceback is the generator's, which goes on."""
+    kept: list[BaseException] = []
+
+    def fail() -> Any:
+        raise kept[0]
+
+    def numbers() -> Iterator[int]:
+        try:
+            yield 1 // 0
+        except ZeroDivisionError as error:
+            kept.append(error)
+        yield from (1, 2)
+
+    generator = numbers()
+    assert next(generator) == 1
+    assert isinstance(engine.push(fail).exception(60), ZeroDivisionError)
+    assert list(generator) == [2]
+
+    async def numbers_too() -> AsyncIterator[int]:
+        try:
+            int("x")
+        except ValueError as error:
+            kept[0] = error
+        with pytest.raises(ValueError, match="invalid literal"):
+            await engine.push(fail)
+        yield 3
+        yield 4
+
+    async def main() -> list[int]:
+        return [number async for number in numbers_too()]
+
+    assert asyncio.run(main()) == [3, 4]
+
+
+def test_the_frames_of_a_generator_that_has_failed_are_let_go() -> None:
+    class Held:
+        pass
+
+    alive: list[weakref.ref[Held]] = []
+
+    def fails() -> Iterator[int]:
+        held = Held()
+        alive.append(weakref.ref(held))
+        yield 1
+        raise KeyError("k")
+
+    done = engine.push(lambda: list(fails()))
+    assert isinstance(done.exception(60), KeyError)
+    assert alive[0]() is None
