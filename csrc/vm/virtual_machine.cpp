@@ -56,6 +56,8 @@ void VirtualMachine::collect_predecessors(const Instruction& header, const Opera
     fail(ErrorKind::runtime, "[", header.name,
          "] a function cannot issue another one while the process ends");
   }
+  const bool is_notice = header.type->is_queued_always && header.type->calls_out;
+  if (is_notice) return;  // nobody waits for it
   for (Seq seq : *out) {
     if (RunningScope::slot().name() != seq) continue;
     fail(ErrorKind::runtime, "[", header.name,

@@ -26,21 +26,25 @@ class _Watch:
     """
 
     def __init__(self) -> None:
-        self.condition = threading.Condition(make_lock())
+        # A Condition's own `with` may fail on its way out for want of memory, and keep the lock.
+        self.lock = make_lock()
+        self.condition = threading.Condition(self.lock)
         self.callbacks: list[Callable[[Completion], Any]] = []
         self.waiters: list[Any] = []
+        self.is_begun = False  # it will be told, or has been
         self.is_told = False
 
     def begin(self, of: "Completion") -> None:
-        """Be told of the end."""
+        """Be told of the end. It may fail, and the next caller begins again."""
         if of.done():
             self.tell(of)
         else:
             of._when_over(lambda: self.tell(of))
+        self.is_begun = True
 
     def tell(self, of: "Completion") -> None:
         """Once: wake those that wait, then call the callbacks."""
-        with self.condition:
+        with self.lock:
             if self.is_told:
                 return
             self.is_told = True
@@ -60,11 +64,15 @@ class _Watch:
 _making = make_lock()  # of watches: held for moments, and no other lock is taken meanwhile
 
 
-def _call(callback: Callable[["Completion"], Any], of: "Completion") -> None:
+def _call(
+    callback: Callable[["Completion"], Any],
+    of: "Completion",
+    caught: type[BaseException] = BaseException,
+) -> None:
     """Nobody can be given what a callback raises, so it is logged."""
     try:
         callback(of)
-    except Exception:
+    except caught:
         LOG.exception("a callback of %r failed", of)
 
 
@@ -239,7 +247,8 @@ class Completion(_Base):
     def add_done_callback(self, fn: Callable[["Completion"], Any]) -> None:
         """Call ``fn(self)`` when it is over, on a thread of the machine.
 
-        If it is over, the function is called now. What it raises is logged.
+        If it is over, the function is called now. What it raises is logged. Of one that is called
+        now, ``KeyboardInterrupt`` and ``SystemExit`` are the caller's.
 
         Parameters
         ----------
@@ -256,11 +265,11 @@ class Completion(_Base):
         True
         """
         watch = self._watched()
-        with watch.condition:
+        with watch.lock:
             if not watch.is_told:
                 watch.callbacks.append(fn)
                 return
-        _call(fn, self)
+        _call(fn, self, Exception)
 
     def __await__(self) -> Generator[Any, None, Any]:
         # A task runs, so asyncio is there; the package does not import it, which takes long.
@@ -291,15 +300,16 @@ class Completion(_Base):
 
     def _watched(self) -> _Watch:
         watch: _Watch | None = getattr(self, "_watch", None)
-        if watch is not None:
-            return watch
-        made = _Watch()
-        with _making:
-            watch = getattr(self, "_watch", None)
-            if watch is None:
-                watch = self._watch = made
-        if watch is made:
-            watch.begin(self)  # without the lock: it may wait for room in the window
+        if watch is None:
+            made = _Watch()
+            with _making:
+                watch = getattr(self, "_watch", None)
+                if watch is None:
+                    watch = self._watch = made
+        # Without a lock, as it may wait for room in the window. Where two threads begin, the first
+        # notice tells.
+        if not watch.is_begun:
+            watch.begin(self)
         return watch
 
     @property

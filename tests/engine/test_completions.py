@@ -1,0 +1,108 @@
+"""Completions: what they tell where that meets an error, and what they keep alive."""
+
+import concurrent.futures
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from oneflow_lite import engine
+from tests.support.machine import run_in_threads
+
+
+# Ctrl-C comes while the call waits for room.
+INTERRUPT = """
+import concurrent.futures, faulthandler, signal, threading
+import oneflow_lite as flow
+from oneflow_lite import engine
+faulthandler.dump_traceback_later(50, exit=True)
+go_on = threading.Event()
+
+def interrupt(*_):
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    raise KeyboardInterrupt
+
+def interrupted(call):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+        call()
+    except KeyboardInterrupt:
+        print("interrupted")
+
+signal.signal(signal.SIGALRM, interrupt)
+with flow.flags(max_in_flight=1):
+    first = engine.push(go_on.wait)
+"""
+
+
+# --- callbacks and waits
+
+
+def test_a_function_adds_a_callback_to_its_own_completion() -> None:
+    pushed, called, calls = threading.Event(), threading.Event(), []
+
+    def function() -> None:
+        assert pushed.wait(60)
+        calls[0].add_done_callback(lambda done: called.set())
+
+    calls.append(engine.push(function))
+    pushed.set()
+    calls[0].wait(60)
+    assert called.wait(60)
+    assert concurrent.futures.wait(calls, 60).not_done == set()
+
+
+def test_an_interrupted_wait_does_not_lose_the_next_one(run_program: Callable[..., Any]) -> None:
+    code = """
+    interrupted(lambda: concurrent.futures.wait([first], 60))
+    go_on.set()
+    first.wait()
+    called = threading.Event()
+    first.add_done_callback(lambda done: called.set())
+    print(called.wait(20), concurrent.futures.wait([first], 20).not_done)
+"""
+    done = run_program(INTERRUPT + code, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "interrupted\nTrue set()\n"
+
+
+def test_several_threads_ask_at_once() -> None:
+    """Each callback is called once, whichever thread begins to watch."""
+    for _ in range(50):
+        go_on, called = threading.Event(), []
+        done = engine.push(go_on.wait)
+
+        def ask(k: int, of: Any = done, to: Any = called) -> None:
+            of.add_done_callback(lambda _: to.append(k))
+
+        run_in_threads(ask, 4)
+        go_on.set()
+        engine.wait_all()
+        assert sorted(called) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, ValueError])
+def test_a_callback_that_raises_is_logged_and_the_others_are_called(
+    caplog: pytest.LogCaptureFixture, error: type[BaseException]
+) -> None:
+    go_on, called = threading.Event(), threading.Event()
+
+    def callback(_: object) -> None:
+        raise error("on purpose")
+
+    done = engine.push(go_on.wait)
+    done.add_done_callback(callback)
+    done.add_done_callback(lambda _: called.set())
+    with caplog.at_level(logging.ERROR):
+        go_on.set()
+        assert called.wait(60)
+        engine.wait_all()
+    assert "a callback of <Completion returned> failed" in caplog.text
+    assert "on purpose" in caplog.text
+    if issubclass(error, Exception):
+        done.add_done_callback(callback)
+    else:  # the caller's own
+        with pytest.raises(error):
+            done.add_done_callback(callback)
