@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+import oneflow_lite as flow
 from oneflow_lite import engine
 from tests.support.machine import run_in_threads
-
 
 # Ctrl-C comes while the call waits for room.
 INTERRUPT = """
@@ -106,3 +106,52 @@ def test_a_callback_that_raises_is_logged_and_the_others_are_called(
     else:  # the caller's own
         with pytest.raises(error):
             done.add_done_callback(callback)
+
+
+# --- variables
+
+
+def test_a_deletion_that_was_refused_can_be_done() -> None:
+    var, ran = engine.Var("file"), []
+
+    def delete() -> engine.Completion:
+        with pytest.raises(RuntimeError, match="wait for itself"):
+            engine.delete(var, lambda: ran.append("closed"))
+        return engine.push(int)
+
+    engine.push(delete, writes=[var]).result(60).wait(60)
+    assert (var.deleted, ran) == (False, [])
+    engine.delete(var, lambda: ran.append("closed")).wait(60)
+    assert (var.deleted, ran) == (True, ["closed"])
+
+
+def test_a_deletion_that_was_interrupted_can_be_done(run_program: Callable[..., Any]) -> None:
+    code = """
+    var, ran = engine.Var("file"), []
+    interrupted(lambda: engine.delete(var, lambda: ran.append("closed")))
+    go_on.set()
+    engine.wait_all()
+    print(var.deleted, ran)
+    engine.delete(var, lambda: ran.append("closed")).wait()
+    print(var.deleted, ran)
+"""
+    done = run_program(INTERRUPT + code, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "interrupted\nFalse []\nTrue ['closed']\n"
+
+
+def test_a_deletion_that_has_run_counts() -> None:
+    """In naive mode its function has run when what interrupted it is raised."""
+    var, ran = engine.Var("file"), []
+
+    def close() -> None:
+        ran.append("closed")
+        raise KeyboardInterrupt
+
+    with flow.flags(sync=True):
+        with pytest.raises(KeyboardInterrupt):
+            engine.delete(var, close)
+        assert var.deleted
+        with pytest.raises(RuntimeError, match='"file" has been deleted'):
+            engine.delete(var, close)
+    assert ran == ["closed"]

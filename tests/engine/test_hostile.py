@@ -105,3 +105,44 @@ def test_the_frames_of_a_generator_that_has_failed_are_let_go() -> None:
     done = engine.push(lambda: list(fails()))
     assert isinstance(done.exception(60), KeyError)
     assert alive[0]() is None
+
+
+# --- without memory
+
+
+def test_a_push_that_raises_has_not_run(run_program: Callable[..., Any]) -> None:
+    """Python's allocator refuses one request after the other."""
+    pytest.importorskip("_testcapi")
+    code = """
+import collections
+ran = []
+def function(): ran.append(1)
+variables = [engine.Var() for _ in range(40)]
+step = engine.Operator(function)
+for push in (
+    lambda: engine.push(function),
+    step.push,
+    lambda: flow.vm.host_func(function),
+    lambda: engine.delete(variables[-1], function),
+):
+    outcomes = collections.Counter()
+    for start in range(30):
+        ran.clear()
+        _testcapi.set_nomemory(start, start + 1)
+        try:
+            push()
+        except MemoryError:
+            is_refused = True
+        else:
+            is_refused = False
+        finally:
+            _testcapi.remove_mem_hooks()
+        told(engine.wait_all)
+        outcomes[is_refused, bool(ran), variables[-1].deleted] += 1
+        if variables[-1].deleted: variables.pop()
+    print(sorted(outcomes))
+"""
+    done = run_program(START + code, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    kept, gone = [(False, True, False), (True, False, False)], (False, True, True)
+    assert done.stdout == 3 * f"{kept}\n" + f"{[gone, kept[1]]}\n"

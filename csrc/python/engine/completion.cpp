@@ -83,7 +83,7 @@ PyObject* when_over(PyObject* self, PyObject* function) {
     notice->callable = keep_object(function);
     notice->after = value_of<CallPtr>(self);
     notice->operands.push_back({&value_of<CallPtr>(self)->done, vm::Access::read});
-    issue_once({runtime().machine, 0}, std::move(notice));
+    issue_once({runtime().machine, 0}, std::move(notice), new_call());
     Py_RETURN_NONE;
   });
 }

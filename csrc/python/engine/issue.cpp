@@ -163,9 +163,8 @@ void raise_interrupt(const Call& call, vm::Seq seq) {
   }
 }
 
-std::shared_ptr<Call> issue(const Issuer& from, std::shared_ptr<const Function> function,
-                            std::shared_ptr<void> callable, const Turn& turn) {
-  auto call = std::allocate_shared<Call>(Recycled<Call>{});
+void issue(const Issuer& from, std::shared_ptr<const Function> function,
+           std::shared_ptr<void> callable, std::shared_ptr<Call> call, const Turn& turn) {
   const Function& one = *function;
   SmallVector<vm::Operand, 16> operands;
   operands.push_back({&call->done, vm::Access::write});
@@ -190,21 +189,36 @@ std::shared_ptr<Call> issue(const Issuer& from, std::shared_ptr<const Function> 
   const vm::Seq seq =
       from.machine.issue(header, operands.begin(), operands.size(), std::move(body));
   raise_interrupt(*call, seq);
-  return call;
 }
 
 }  // namespace
 
-std::shared_ptr<Call> issue_function(const Issuer& from,
-                                     const std::shared_ptr<const Function>& function) {
-  return issue(from, function, function->callable, {});
+std::shared_ptr<Call> new_call() { return std::allocate_shared<Call>(Recycled<Call>{}); }
+
+void issue_function(const Issuer& from, const std::shared_ptr<const Function>& function,
+                    std::shared_ptr<Call> call) {
+  issue(from, function, function->callable, std::move(call), {});
 }
 
 // The callable is the body's alone. The thread that has called it, and has the GIL, lets it go.
-std::shared_ptr<Call> issue_once(const Issuer& from, std::shared_ptr<Function> function,
-                                 const Turn& turn) {
+void issue_once(const Issuer& from, std::shared_ptr<Function> function, std::shared_ptr<Call> call,
+                const Turn& turn) {
   std::shared_ptr<void> callable = std::move(function->callable);
-  return issue(from, std::move(function), std::move(callable), turn);
+  issue(from, std::move(function), std::move(callable), std::move(call), turn);
+}
+
+PyObject* push_function(const Issuer& from, const std::shared_ptr<const Function>& function) {
+  std::shared_ptr<Call> call = new_call();
+  Reference completion(completion_of(call));
+  issue_function(from, function, std::move(call));
+  return completion.release();
+}
+
+PyObject* push_once(const Issuer& from, std::shared_ptr<Function> function) {
+  std::shared_ptr<Call> call = new_call();
+  Reference completion(completion_of(call));
+  issue_once(from, std::move(function), std::move(call));
+  return completion.release();
 }
 
 }  // namespace ofl::python

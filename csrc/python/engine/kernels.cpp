@@ -74,7 +74,7 @@ PyObject* push_kernel(Arguments given) {
   function->variable_names = operands.names();
   refuse_strided(*function, "CudaKernel.push", "a kernel");
   function->kernel = std::move(kernel);
-  return completion_of(issue_once(from, std::move(function)));
+  return push_once(from, std::move(function));
 }
 
 /// _address(tensor): of its memory, in a function that reads or writes it. Nothing is waited for.

@@ -192,8 +192,7 @@ std::shared_ptr<Function> function_of(PyObject* callable, PyObject* reads, PyObj
 /// _push(fn, reads, writes, name, priority, is_blocking, is_later, device, stream)
 PyObject* push(Arguments given) {
   const How how = how_of(given + 3);
-  return completion_of(
-      issue_once(issuer_of(how.op), function_of(given[0], given[1], given[2], how)));
+  return push_once(issuer_of(how.op), function_of(given[0], given[1], given[2], how));
 }
 
 /// _delete(variable, fn or None, name): runs fn after all that was pushed before.
@@ -220,10 +219,19 @@ PyObject* delete_variable(Arguments given) {
     Py_INCREF(given[1]);
     function->callable = keep_object(given[1]);
   }
+  const std::shared_ptr<Call> call = new_call();
+  Reference completion(completion_of(call));
   if (variable->deleted.exchange(true, std::memory_order_acq_rel)) {
     fail(ErrorKind::runtime, "[delete] ", label_of(*variable, "var", 0), " has been deleted");
   }
-  return completion_of(issue_once(from, std::move(function)));
+  try {
+    issue_once(from, std::move(function), call);
+  } catch (...) {
+    // In naive mode the function may have run, and what interrupted it is raised here.
+    if (!call->is_over()) variable->deleted.store(false, std::memory_order_release);
+    throw;
+  }
+  return completion.release();
 }
 
 /// _clear_error(variable)
@@ -237,7 +245,7 @@ PyObject* clear_error(Arguments given) {
   function->name = "clear_error";
   function->order = Function::Order::in_any_case;
   function->variable_names = operands.names();
-  issue_once(from, std::move(function));
+  issue_once(from, std::move(function), new_call());
   Py_RETURN_NONE;
 }
 
@@ -270,7 +278,7 @@ PyObject* ready_of(const Tensor& x) {
   function->type = vm::StreamType::blocking;
   function->held.push_back(x);
   function->operands.push_back({&x.storage->dependence(), vm::Access::read});
-  return completion_of(issue_once(from, std::move(function)));
+  return push_once(from, std::move(function));
 }
 
 namespace {
@@ -305,7 +313,7 @@ PyObject* push_operator(PyObject* self, PyObject*) {
       fail(ErrorKind::runtime, "[push] ", label_of(*variable, "a variable of the operator", 0),
            " has been deleted");
     }
-    return completion_of(issue_function(issuer_of("push"), function));
+    return push_function(issuer_of("push"), function);
   });
 }
 

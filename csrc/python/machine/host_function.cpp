@@ -13,9 +13,9 @@ namespace ofl::python {
 
 namespace {
 
-std::shared_ptr<Call> issue(const Issuer& from, const char* name, std::shared_ptr<void> callable,
-                            const std::vector<Tensor>& reads, const std::vector<Tensor>& writes,
-                            const Turn& turn) {
+std::shared_ptr<Function> function_of(const char* name, std::shared_ptr<void> callable,
+                                      const std::vector<Tensor>& reads,
+                                      const std::vector<Tensor>& writes) {
   auto function = std::make_shared<Function>();
   function->kind = Function::Kind::python;
   function->name = name;
@@ -23,7 +23,7 @@ std::shared_ptr<Call> issue(const Issuer& from, const char* name, std::shared_pt
   function->callable = std::move(callable);
   for (const Tensor& x : reads) add_tensor(function.get(), x, vm::Access::read, "host_func");
   for (const Tensor& x : writes) add_tensor(function.get(), x, vm::Access::write, "host_func");
-  return issue_once(from, std::move(function), turn);
+  return function;
 }
 
 class PythonObject final : public HostObject {
@@ -32,7 +32,7 @@ class PythonObject final : public HostObject {
 
   void issue(const Issuer& issuer, const char* name, const std::vector<Tensor>& reads,
              const std::vector<Tensor>& writes, const Turn& turn) const override {
-    python::issue(issuer, name, object_, reads, writes, turn);
+    issue_once(issuer, function_of(name, object_, reads, writes), new_call(), turn);
   }
   PyObject* get() const { return static_cast<PyObject*>(object_.get()); }
   bool is_in_flight() const { return object_.use_count() > 1; }
@@ -85,7 +85,7 @@ PyObject* host_func(Arguments given) {
   const Issuer from = issuer();
   if (from.sink) return completion_of(recorded_call(from, name, given[0], reads, writes));
   Py_INCREF(given[0]);
-  return completion_of(issue(from, name, keep_object(given[0]), reads, writes, {}));
+  return push_once(from, function_of(name, keep_object(given[0]), reads, writes));
 }
 
 PyMethodDef functions[] = {positional<host_func, 4>("host_func"), {nullptr, nullptr, 0, nullptr}};
