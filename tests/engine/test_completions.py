@@ -1,8 +1,11 @@
 """Completions: what they tell where that meets an error, and what they keep alive."""
 
 import concurrent.futures
+import ctypes
+import gc
 import logging
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +13,10 @@ import pytest
 
 import oneflow_lite as flow
 from oneflow_lite import engine
-from tests.support.machine import run_in_threads
+from tests.support.machine import here, run_in_threads
+
+C_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
+
 
 # Ctrl-C comes while the call waits for room.
 INTERRUPT = """
@@ -155,3 +161,75 @@ def test_a_deletion_that_has_run_counts() -> None:
         with pytest.raises(RuntimeError, match='"file" has been deleted'):
             engine.delete(var, close)
     assert ran == ["closed"]
+
+
+# --- lifetimes
+
+
+def check_let_go(make: Callable[[], weakref.ref[Any]]) -> None:
+    alive = make()
+    engine.wait_all()
+    engine.push(int).wait(60)
+    gc.collect()
+    assert alive() is None
+
+
+def test_a_result_that_holds_its_on_complete_is_let_go() -> None:
+    class Fetch:
+        def __init__(self, error: type[Exception] | None) -> None:
+            self.error = error
+
+        def __call__(self, run: engine.Run, on_complete: Callable[..., None]) -> None:
+            self.on_complete = on_complete
+            if self.error is not None:
+                failed = self.error("on purpose")
+                failed.fetch = self  # type: ignore[attr-defined]
+                on_complete(error=failed)
+            else:
+                on_complete(self)
+            with pytest.raises(RuntimeError, match="had completed before"):
+                on_complete(self)
+
+    def make(error: type[Exception] | None) -> weakref.ref[Any]:
+        fetch = Fetch(error)
+        done = engine.push_async(fetch)
+        if error is None:
+            assert done.result(60) is fetch
+        else:
+            assert isinstance(done.exception(60), error)
+            with pytest.raises(error):
+                engine.wait_all()
+        return weakref.ref(fetch)
+
+    check_let_go(lambda: make(None))
+    check_let_go(lambda: make(KeyError))
+
+
+@pytest.mark.parametrize("keeps_code", [False, True])
+def test_an_operator_of_a_c_function_is_let_go(keeps_code: bool) -> None:
+    class State(ctypes.Structure):
+        _fields_ = [("n", ctypes.c_int)]
+
+    function = C_TYPE(lambda argument, memory: None)
+
+    def make() -> weakref.ref[Any]:
+        state: Any = State()
+        code = engine.CFunction(function, state)
+        state.step = engine.Operator(code)
+        if keeps_code:
+            state.code = code
+        state.step.push().wait(60)
+        return weakref.ref(state)
+
+    check_let_go(make)
+
+
+def test_an_operator_keeps_its_c_function() -> None:
+    called = []
+    step = engine.Operator(engine.CFunction(C_TYPE(lambda argument, memory: called.append(here()))))
+    gc.collect()
+    for _ in range(3):
+        step.push()
+    del step
+    engine.wait_all()
+    assert len(called) == 3

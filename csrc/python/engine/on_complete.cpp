@@ -32,6 +32,10 @@ Error error_of(PyObject* exception) {
   return take_python_error("");
 }
 
+[[noreturn]] void refuse_again() {
+  fail(ErrorKind::runtime, "[on_complete] the function had completed before");
+}
+
 /// on_complete(result=None, error=None)
 PyObject* call_it(PyObject* self, PyObject* args, PyObject* names) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
@@ -42,6 +46,7 @@ PyObject* call_it(PyObject* self, PyObject* args, PyObject* names) {
       throw PythonErrorSet{};
     }
     const OnComplete own = value_of<OnComplete>(self);
+    if (!own.call) refuse_again();
     std::optional<Error> failure;
     if (error != Py_None) failure = error_of(error);
     std::shared_ptr<void> kept;
@@ -50,11 +55,10 @@ PyObject* call_it(PyObject* self, PyObject* args, PyObject* names) {
       kept = keep_object(result);
     }
     // The first to come gives the result; the others find it given, or the call over.
-    const bool is_first = !own.call->is_given.exchange(true, std::memory_order_acq_rel);
-    if (is_first) own.call->result = std::move(kept);
-    if (!is_first || !complete(own, std::move(failure))) {
-      fail(ErrorKind::runtime, "[on_complete] the function had completed before");
-    }
+    if (own.call->is_given.exchange(true, std::memory_order_acq_rel)) refuse_again();
+    own.call->result = std::move(kept);
+    value_of<OnComplete>(self) = {};  // the result may lead back to it, past the garbage collector
+    if (!complete(own, std::move(failure))) refuse_again();
     Py_RETURN_NONE;
   });
 }
@@ -62,7 +66,7 @@ PyObject* call_it(PyObject* self, PyObject* args, PyObject* names) {
 /// When nobody can call it any more, the function has failed.
 void dealloc(PyObject* self) {
   const OnComplete own = value_of<OnComplete>(self);
-  if (!own.call->is_given.exchange(true, std::memory_order_acq_rel)) {
+  if (own.call && !own.call->is_given.exchange(true, std::memory_order_acq_rel)) {
     complete(own, Error(ErrorKind::runtime, "its on_complete was dropped without a call"));
   }
   dealloc_native<OnComplete>(self);

@@ -7,6 +7,7 @@
 
 namespace ofl::python {
 
+/// Without both once it has been called.
 struct OnComplete {
   std::shared_ptr<vm::Pending> pending;
   std::shared_ptr<Call> call;

@@ -301,7 +301,12 @@ PyObject* make_operator(PyTypeObject* type, PyObject* args, PyObject*) {
     }
     How how = how_of(given + 3);
     how.op = "Operator";
-    return new_native<FunctionPtr>(type, function_of(given[0], given[1], given[2], how));
+    std::shared_ptr<Function> function = function_of(given[0], given[1], given[2], how);
+    // It holds the CFunction, which is a reference that the garbage collector sees.
+    if (function->kind == Function::Kind::native) {
+      function->code.keeps = keep_object(Py_NewRef(given[0]));
+    }
+    return new_native<FunctionPtr>(type, std::move(function));
   });
 }
 
