@@ -9,6 +9,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.engine.completion import Completion
+from oneflow_lite.engine.names import label
 
 __all__ = [
     *("barrier", "benchmark_report", "dump", "host_func", "lane", "stats"),
@@ -76,8 +77,7 @@ def host_func(
     >>> y.numpy()
     array([2., 1., 0.])
     """
-    label = name or getattr(fn, "__qualname__", None) or type(fn).__name__
-    return _C.host_func(fn, reads, writes, label)
+    return _C.host_func(fn, reads, writes, label("host_func", fn, name))
 
 
 def barrier() -> None:

@@ -12,6 +12,7 @@ std::optional<Device> known_device(PyObject* object) {
 
 Device named_device(PyObject* object) {
   if (const std::optional<Device> known = device_or_none(object)) return *known;
+  if (PyUnicode_Check(object)) return parse_device(utf8(object));
   const Reference cpu(device_object({}));
   auto* const type = reinterpret_cast<PyObject*>(Py_TYPE(cpu.get()));
   const Reference made(checked(PyObject_CallOneArg(type, object)));

@@ -9,18 +9,12 @@ from typing import Any, SupportsIndex
 from oneflow_lite import _C
 from oneflow_lite._C import Device, Tensor
 from oneflow_lite.engine.completion import Completion
-from oneflow_lite.engine.run import later, on_device
+from oneflow_lite.engine.names import label
+from oneflow_lite.engine.run import HOST, later, on_device
 from oneflow_lite.engine.variables import Var
 
 Token = Var | Tensor
-_HOST = Device("cpu")
 _FUNCTION_OF_CTYPES: Any = ctypes.CFUNCTYPE(None).__mro__[1]
-
-
-def _label(op: str, fn: object, name: str | None) -> str:
-    if name is not None and not isinstance(name, str):
-        raise TypeError(f"[{op}] name: expected a string, got {name!r}")
-    return name or getattr(fn, "__qualname__", None) or type(fn).__name__
 
 
 def _rank(op: str, priority: SupportsIndex) -> int:
@@ -162,13 +156,13 @@ class Operator(_C.Operator):
         stream: str = "compute",
     ) -> "Operator":
         """Take the parameters of ``push``."""
-        label, rank, code = (
-            _label("Operator", fn, name),
+        named, rank, code = (
+            label("Operator", fn, name),
             _rank("Operator", priority),
             _code(fn, device),
         )
         return super().__new__(
-            cls, code, reads, writes, label, rank, bool(blocking), False, device, stream
+            cls, code, reads, writes, named, rank, bool(blocking), False, device, stream
         )
 
 
@@ -230,14 +224,14 @@ def push(
     >>> done.wait(), rows
     (None, [0, 1, 2])
     """
-    label, rank, code = _label("push", fn, name), _rank("push", priority), _code(fn, device)
-    return _C._push(code, reads, writes, label, rank, blocking, False, device, stream)
+    named, rank, code = label("push", fn, name), _rank("push", priority), _code(fn, device)
+    return _C._push(code, reads, writes, named, rank, blocking, False, device, stream)
 
 
 def _code(fn: Any, device: Device | str | None) -> Any:
     """What the native core calls."""
     is_plain = device is None or isinstance(fn, _C.CFunction) or not callable(fn)
-    return fn if is_plain or Device(str(device)) == _HOST else on_device(fn)
+    return fn if is_plain or device == HOST else on_device(fn)  # a Device equals its string
 
 
 def push_async(
@@ -280,6 +274,6 @@ def push_async(
     >>> done.result()
     'text'
     """
-    label, rank = _label("push_async", fn, name), _rank("push_async", priority)
+    named, rank = label("push_async", fn, name), _rank("push_async", priority)
     code = later(fn) if callable(fn) and not isinstance(fn, _C.CFunction) else fn
-    return _C._push(code, reads, writes, label, rank, blocking, True, None, "compute")
+    return _C._push(code, reads, writes, named, rank, blocking, True, None, "compute")

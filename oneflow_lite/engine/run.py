@@ -9,6 +9,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Device, Tensor
 from oneflow_lite.interop.dlpack import consumer_stream
 
+HOST = Device("cpu")
 _ANY_ORDER = -1  # DLPack: the consumer orders itself
 
 
@@ -185,6 +186,6 @@ def later(fn: Callable[..., Any]) -> Callable[..., Any]:
     """``fn(run, on_complete, *arrays)`` as the native core calls it."""
 
     def call(on_complete: Callable[..., None], *arrays: Any) -> Any:
-        return fn(Run(Device("cpu"), 0), on_complete, *arrays)
+        return fn(Run(HOST, 0), on_complete, *arrays)
 
     return call

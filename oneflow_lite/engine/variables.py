@@ -5,6 +5,7 @@ from typing import Any
 
 from oneflow_lite import _C
 from oneflow_lite.engine.completion import Completion
+from oneflow_lite.engine.names import label
 
 
 class Var(_C.Var):
@@ -104,5 +105,4 @@ def delete(var: Var, fn: Callable[[], Any] | None = None) -> Completion:
     >>> rows
     []
     """
-    label = getattr(fn, "__qualname__", None) or "delete"
-    return _C._delete(var, fn, label)
+    return _C._delete(var, fn, label("delete", fn, default="delete"))

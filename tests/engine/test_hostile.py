@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import oneflow_lite as flow
 from oneflow_lite import engine
 
 START = """
@@ -107,6 +108,64 @@ def test_the_frames_of_a_generator_that_has_failed_are_let_go() -> None:
     assert alive[0]() is None
 
 
+# --- names and devices
+
+
+class Proxy:
+    """Has every attribute, as the proxies of xmlrpc do."""
+
+    def __getattr__(self, name: str) -> "Proxy":
+        if name.startswith("__") and name != "__qualname__":
+            raise AttributeError(name)
+        return Proxy()
+
+    def __call__(self, *_: object) -> int:
+        return 7
+
+
+@pytest.mark.parametrize(
+    "push",
+    [
+        engine.push,
+        flow.vm.host_func,
+        lambda fn: engine.Operator(fn).push(),
+        lambda fn: engine.delete(engine.Var(), fn),
+        lambda fn: engine.push(fn, device="mock:0"),
+        lambda fn: engine.push_async(lambda run, end: end(fn())),
+    ],
+)
+def test_a_function_whose_name_is_no_string(push: Callable[..., engine.Completion]) -> None:
+    assert push(Proxy()).result(60) == 7
+
+
+@pytest.mark.parametrize(
+    ("op", "push"),
+    [
+        ("push", engine.push),
+        ("push_async", engine.push_async),
+        ("Operator", engine.Operator),
+        ("host_func", flow.vm.host_func),
+    ],
+)
+@pytest.mark.parametrize("name", [5, b"name", Proxy()])
+def test_a_name_that_is_no_string(op: str, push: Callable[..., Any], name: Any) -> None:
+    with pytest.raises(TypeError, match=rf"^\[{op}\] name: expected a string, got"):
+        push(int, name=name)
+
+
+def test_names_of_devices() -> None:
+    def run_of(device: Any) -> Any:
+        return engine.push(lambda *run: run, device=device).result(60)
+
+    assert run_of("cpu") == run_of("cpu:0") == run_of(flow.device("cpu")) == ()
+    for device in ("mock", "mock:0", flow.device("mock:0")):
+        assert run_of(device)[0].device == "mock:0"
+    for device, error in ((5, TypeError), ("nope", ValueError), ("\ud800", UnicodeEncodeError)):
+        with pytest.raises(error):
+            run_of(device)
+    assert flow.device("cpu") != "\ud800"
+
+
 # --- without memory
 
 
@@ -146,3 +205,46 @@ for push in (
     assert (done.returncode, done.stderr) == (0, "")
     kept, gone = [(False, True, False), (True, False, False)], (False, True, True)
     assert done.stdout == 3 * f"{kept}\n" + f"{[gone, kept[1]]}\n"
+
+
+@pytest.mark.parametrize("where", ["here", "in a function"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "engine.push(int).add_done_callback(seen.append)",
+        "engine.push(fail).exception()",
+        "engine.push_async(lambda run, end: end(3)).result()",
+        "engine.push(lambda run: run.device, device='mock:0').result()",
+    ],
+)
+def test_calls_without_memory_end(run_program: Callable[..., Any], call: str, where: str) -> None:
+    """They raise, and the machine goes on."""
+    pytest.importorskip("_testcapi")
+    code = f"""
+class Failed(Exception): pass
+def fail(): raise Failed("no")
+seen, kinds = [], set()
+
+def attempt(start):
+    _testcapi.set_nomemory(start, start + 1)
+    try:
+        {call}
+    except BaseException as error:
+        kinds.add(type(error).__name__)
+    finally:
+        _testcapi.remove_mem_hooks()
+
+{call}
+for start in range(1, 60):
+    if {where == "here"}: attempt(start)
+    else: engine.push(lambda: attempt(start), blocking=True).result()
+    told(engine.wait_all)
+print(kinds - {{"MemoryError", "OutOfMemoryError"}}, len(kinds) > 0)
+print(engine.push(lambda: 4).result())
+"""
+    done = run_program(START + code, timeout=60)
+    assert done.returncode == 0, done.stderr
+    kinds, result = done.stdout.splitlines()
+    assert result == "4"
+    # Python's own where it has no memory for a lock, or for the traceback of an error.
+    assert kinds in ("set() True", "{'RuntimeError'} True", "{'SystemError'} True")

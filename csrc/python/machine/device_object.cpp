@@ -28,8 +28,14 @@ std::optional<int> parse_index(const std::string& digits) {
 bool equals(const Device& device, const py::object& other) {
   if (py::isinstance<Device>(other)) return device == other.cast<Device>();
   if (!py::isinstance<py::str>(other)) return false;
+  const char* const name = PyUnicode_AsUTF8(other.ptr());
+  if (!name) {
+    if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) throw py::error_already_set();
+    PyErr_Clear();
+    return false;
+  }
   try {
-    return device == parse_device(other.cast<std::string>());
+    return device == parse_device(name);
   } catch (const Error&) {
     return false;  // no device's name
   }
