@@ -72,7 +72,7 @@ class GilForCall {
 /// any lock of the machine.
 void release_with_gil(void (*release)(void*), void* object);
 
-/// An owned Python object that any thread may let go. Empty for null.
+/// An owned Python object that any thread may let go.
 std::shared_ptr<void> keep_object(PyObject* stolen);
 
 /// While it lives, waits of this thread keep the GIL, so that no other Python thread issues. Only

@@ -115,23 +115,22 @@ def _from_lists(arguments: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
 
 
 def _letters(numbers: Any) -> str:
-    """Letters whose alphabetical order is that of the numbers; a tensor is looked at."""
-    held = _C.look("einsum", numbers) if isinstance(numbers, Tensor) else numbers
-    try:
-        return "".join([_letter(n) for n in held])
-    except TypeError:
-        kind = type(numbers).__name__
-        raise TypeError(
-            f"[einsum] expected subscripts, or a list of numbers and ..., got {kind} {numbers!r}"
-        ) from None
+    """Letters whose alphabetical order is that of the numbers."""
+    if not np.iterable(numbers):
+        raise TypeError(f"[einsum] expected subscripts or a list, got {type(numbers).__name__}")
+    return "".join([_letter(number) for number in numbers])
 
 
 def _letter(number: Any) -> str:
     if number is Ellipsis:
         return "..."
-    if isinstance(number, bool):
-        raise TypeError
-    place = operator.index(number)
+    try:
+        place = None if isinstance(number, bool) else operator.index(number)
+    except TypeError:
+        place = None
+    if place is None:
+        kind = type(number).__name__
+        raise TypeError(f"[einsum] expected numbers from 0 to 51 or ..., got {kind}")
     if not 0 <= place < len(_NUMBERED):
         raise ValueError(f"[einsum] expected numbers from 0 to 51 or ..., got {place}")
     return _NUMBERED[place]
