@@ -99,7 +99,8 @@ class SweepError(Exception):
 
 def _members(prefix: str) -> Mapping[str, Any]:
     space = getattr(flow, prefix[:-1]) if prefix else flow
-    names = getattr(space, "__all__", None) or [n for n in dir(space) if not n.startswith("_")]
+    listed = getattr(space, "__all__", None) if prefix else None  # all that flow has is public
+    names = listed or [n for n in dir(space) if not n.startswith("_")]
     return {name: getattr(space, name) for name in names}
 
 

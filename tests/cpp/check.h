@@ -1,6 +1,9 @@
-// CHECK and CHECK_ERROR for the C++ test programs, and their summary. For one source file a
-// program.
+// CHECK and CHECK_ERROR for the C++ test programs, what a forked child finds, and their summary. For
+// one source file a program.
 #pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
@@ -33,6 +36,17 @@ void check_error(ErrorKind kind, const std::string& part, const std::function<vo
         error.kind() == kind && std::string(error.what()).find(part) != std::string::npos;
     check_that(ok, (part + " != " + error.what()).c_str(), line);
   }
+}
+
+/// Whether `in_child` is true in a forked child. `in_parent` runs as soon as there is the child.
+bool holds_in_child(
+    const std::function<bool()>& in_child, const std::function<void()>& in_parent = [] {}) {
+  constexpr int kHolds = 42;  // no status of a child that crashes
+  const pid_t child = fork();
+  if (child == 0) _exit(in_child() ? kHolds : 1);
+  in_parent();
+  int status = 0;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == kHolds;
 }
 
 /// The exit status of main().

@@ -12,7 +12,6 @@
 
 #include "backends.h"
 #include "check.h"
-#include "forking.h"
 #include "vm/virtual_machine.h"
 
 namespace ofl::vm {

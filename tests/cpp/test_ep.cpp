@@ -15,7 +15,6 @@
 #include "ep/event_pool.h"
 #include "ep/memory/caching_allocator.h"
 #include "ep_support.h"
-#include "forking.h"
 
 namespace ofl::ep {
 namespace {

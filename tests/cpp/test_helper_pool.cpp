@@ -12,7 +12,6 @@
 #include "check.h"
 #include "ep/threads/crowding.h"
 #include "ep/threads/helper_pool.h"
-#include "forking.h"
 #include "ops/product/gemm_plan.h"
 
 namespace ofl::ep {

@@ -49,5 +49,5 @@ def test_without_numpy() -> None:
 
 
 def test_another_module_that_is_missing_is_named() -> None:
-    name = "oneflow_lite.graph.ir"
+    name = "oneflow_lite.ops.table"
     assert failed(ROOT, name) == f"ModuleNotFoundError: No module named {name!r}"
