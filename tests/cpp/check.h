@@ -1,5 +1,5 @@
-// CHECK and CHECK_ERROR for the C++ test programs, what a forked child finds, and their summary. For
-// one source file a program.
+// CHECK and CHECK_ERROR for the C++ test programs, what a forked child finds, and their summary.
+// For one source file a program.
 #pragma once
 
 #include <sys/wait.h>
