@@ -144,7 +144,7 @@ if _typing.TYPE_CHECKING:
     )
     from oneflow_lite.graph.jit.function import jit as jit
 else:  # for type checkers it would be any name
-    # What takes long to import, and many programs do without: the modules that have the names.
+    # Names whose modules take long to import, and that many programs do without: where they are.
     _AT_FIRST_USE = {
         **dict.fromkeys(("distributed", "graph", "random", "testing")),
         **{"jit": "graph.jit.function", "sbp": "distributed", "placement": "distributed.placement"},

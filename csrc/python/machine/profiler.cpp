@@ -84,7 +84,7 @@ py::list benchmark_rows() {
   return rows;
 }
 
-/// What is in flight is not, or only in part, in the recording.
+/// The recording lacks what is in flight, or has a part of it.
 py::dict profile_stop() {
   record(false);
   const Trace trace = recorder().take();
