@@ -1,4 +1,4 @@
-// Properties of ep::CachingAllocator on cpu and mock. Run plain, and under ThreadSanitizer and
+// Properties of ep::CachingAllocator on cpu and mock. Run under ThreadSanitizer and
 // AddressSanitizer.
 #include "ep/memory/caching_allocator.h"
 

@@ -1,6 +1,6 @@
 // The stream of collectives: ranks that are threads of one machine. Operands are done before a
 // collective is posted, all ranks keep one order, and whoever is ahead leaves room for the others.
-// Run plain, and under ThreadSanitizer and AddressSanitizer.
+// Run under ThreadSanitizer and AddressSanitizer.
 #include <array>
 #include <numeric>
 #include <random>

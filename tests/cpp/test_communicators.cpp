@@ -1,6 +1,6 @@
 // Properties of communicators, with threads as ranks, that copy from each other, or have an MPI
 // that the tests make, with and without memory that they share: each byte arrives, in any order of
-// tests; ranks that differ or have failed get nothing; an abort ends everything. Run plain, and
+// tests; ranks that differ or have failed get nothing; an abort ends everything. Run
 // under ThreadSanitizer and AddressSanitizer.
 #include "ep/communicators/communicator.h"
 

@@ -1,4 +1,4 @@
-// Properties of the ep layer: cpu, mock, events. Run plain, and under
+// Properties of the ep layer: cpu, mock, events. Run under
 // ThreadSanitizer and AddressSanitizer.
 #include <sys/resource.h>
 

@@ -1,5 +1,5 @@
 // Properties of the helper pool: every chunk once, errors, several callers, resizing, ends. Run
-// plain, and under ThreadSanitizer and AddressSanitizer.
+// under ThreadSanitizer and AddressSanitizer.
 #include <sched.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Kernel calls as values: one call of each form is launched over many tables of bases, by several
-// threads, and makes what a call made for the purpose makes. Run plain, and under ThreadSanitizer
+// threads, and makes what a call made for the purpose makes. Run under ThreadSanitizer
 // and AddressSanitizer. The table of kernels is the test's own.
 #include <string>
 #include <thread>

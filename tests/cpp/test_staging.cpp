@@ -1,5 +1,5 @@
 // Properties of transfers between pageable and pinned memory: the bytes, how many helpers there
-// are, when they are awake. Run plain, and under ThreadSanitizer and AddressSanitizer.
+// are, when they are awake. Run under ThreadSanitizer and AddressSanitizer.
 #include "ep/memory/staging_pool.h"
 
 #include <algorithm>

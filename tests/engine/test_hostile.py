@@ -239,7 +239,9 @@ for start in range(1, 60):
     if {where == "here"}: attempt(start)
     else: engine.push(lambda: attempt(start), blocking=True).result()
     told(engine.wait_all)
-print(kinds - {{"MemoryError", "OutOfMemoryError"}}, len(kinds) > 0)
+assert kinds
+kinds -= {{"MemoryError", "OutOfMemoryError"}}
+print(*sorted(kinds))
 print(engine.push(lambda: 4).result())
 """
     done = run_program(START + code, timeout=60)
@@ -247,4 +249,4 @@ print(engine.push(lambda: 4).result())
     kinds, result = done.stdout.splitlines()
     assert result == "4"
     # Python's own where it has no memory for a lock, or for the traceback of an error.
-    assert kinds in ("set() True", "{'RuntimeError'} True", "{'SystemError'} True")
+    assert set(kinds.split()) <= {"RuntimeError", "SystemError"}

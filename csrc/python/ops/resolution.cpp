@@ -67,8 +67,8 @@ bool has(DType dtype, const ops::TypeCode* codes, int count) {
   return std::find(codes, codes + count, ops::code_of(dtype)) != codes + count;
 }
 
-/// What NumPy is asked about instead of bfloat16, which its loops do not know: it promotes as
-/// float16 does, and beside float16 to float32.
+/// The dtype with which NumPy is asked instead of bfloat16, which its loops do not know. bfloat16
+/// promotes as float16 does, and beside float16 to float32.
 DType instead_of_bfloat16(const ops::TypeCode* codes, int count) {
   return has(DType::f16, codes, count) ? DType::f32 : DType::f16;
 }

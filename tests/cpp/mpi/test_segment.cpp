@@ -1,6 +1,6 @@
 // Properties of the memory that ranks of one host share: there is room again once all have read,
 // whoever is late; what does not fit into it goes in messages; hosts know nothing of each other.
-// Run plain, and under ThreadSanitizer and AddressSanitizer.
+// Run under ThreadSanitizer and AddressSanitizer.
 #include "ep/communicators/mpi/segment.h"
 
 #include <atomic>

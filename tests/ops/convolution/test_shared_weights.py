@@ -10,7 +10,7 @@ import oneflow_lite as flow
 from tests.support import convolution
 from tests.support.convolution import Case, blocked, every, fractions, numbers
 
-# From weights that lie in row-major order: a view of their shape, where places are shared.
+# Each makes, of row-major weights, a view of their shape whose elements share places in memory.
 FORMS: dict[str, Callable[[Any, Any], Any]] = {
     "one channel": lambda w, xp: xp.broadcast_to(w[:, :1], w.shape),
     "one row": lambda w, xp: xp.broadcast_to(w[:, :, :1], w.shape),
