@@ -1,7 +1,7 @@
 // Plans of fused groups: each is made once and runs often, in several threads at once and over
 // other memory each time, and makes what its kernels make one by one. A plan for a device launches
-// one kernel with the addresses of the launch; here the device keeps what it is given. Run plain,
-// and under ThreadSanitizer and AddressSanitizer. The table of kernels and the loops are the test's
+// one kernel with the addresses of the launch; here the device keeps what it is given. Run
+// under ThreadSanitizer and AddressSanitizer. The table of kernels and the loops are the test's
 // own.
 #include <algorithm>
 #include <cstring>
