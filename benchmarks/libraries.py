@@ -4,7 +4,7 @@ The optional ones are imported here and nowhere else.
 """
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType, SimpleNamespace
@@ -54,7 +54,13 @@ class Library:
 
 def _names(module: ModuleType, **others: Any) -> SimpleNamespace:
     """The names of a module, with some that it lacks or spells in another way."""
-    return SimpleNamespace(**(vars(module) | others))
+    kept = {name: getattr(module, name) for name in _own_names(module)}
+    return SimpleNamespace(**(kept | others))
+
+
+def _own_names(module: ModuleType) -> Iterable[str]:
+    """The names of a module: also those of this project that are loaded at their first use."""
+    return dir(module) if module is flow else vars(module)
 
 
 def _numpy(module: ModuleType) -> Library:
