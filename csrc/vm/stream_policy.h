@@ -44,6 +44,9 @@ class StreamPolicy {
   virtual Counters counters() const = 0;
   /// What is launched gets on only while it is polled, and now it does.
   virtual bool moves() const { return false; }
+  /// What is pending waits for other processes: sleeps until that may have changed, but not longer
+  /// than this. False: not worth it, look again.
+  virtual bool doze(int64_t) { return false; }
   /// Those that are pending fail. Takes the baton.
   virtual void abandon_pending(const Error&) {}
   /// In the child of a fork: ends an instruction whose code another thread ran in the parent. It

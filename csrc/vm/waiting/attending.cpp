@@ -7,6 +7,7 @@
 //
 // It never waits for another rank: when its time is over the worker takes over, which it wakes. So
 // ranks wait for each other as they do without it.
+#include <algorithm>
 #include <mutex>
 #include <thread>
 
@@ -23,8 +24,10 @@ namespace {
 constexpr int kLooks = 400;
 /// Meanwhile the thread does not answer Ctrl-C.
 constexpr int64_t kLongestNs = 10'000'000;
-/// While bytes move, and the thread has something else to do.
-constexpr int64_t kMovingNs = 500'000;
+/// While bytes move, or it sleeps, and has something else to do.
+constexpr int64_t kAttendedNs = 500'000;
+/// So often it looks for news that wake nobody.
+constexpr int64_t kDozeNs = 200'000;
 /// A worker that is awake looks for work all the time, and has its baton for a moment.
 constexpr int kTries = 50;
 
@@ -40,18 +43,22 @@ std::unique_lock<std::mutex> try_to_lock(std::mutex& mutex) {
 }  // namespace
 
 /// Until `seq` has retired, nothing of the stream is in flight, or the time is over.
-void Waiting::see_to(Stream& stream, Seq seq, int64_t moving_ns) {
+void Waiting::see_to(Stream& stream, Seq seq, int64_t most_ns) {
   const int64_t begin = now_ns();
   bool is_left = true;
   {
     const std::unique_lock<std::mutex> baton = try_to_lock(stream.baton());
-    for (int look = 0; baton; ++look) {
+    for (int looks = 0; baton;) {
       stream.run_ready(false);
       stream.retire_finished(false);
       is_left = stream.has_ready() || stream.busy();
       if (!is_left || !window_.in_flight(seq)) break;
-      const bool moves = stream.moves();
-      if (now_ns() - begin > (moves ? moving_ns : kLongestNs) || (!moves && look > kLooks)) break;
+      const int64_t left = most_ns - (now_ns() - begin);
+      if (left <= 0) break;
+      if (!stream.moves()) {
+        if (stream.doze(std::min(left, kDozeNs))) continue;
+        if (++looks > kLooks) break;
+      }
       std::this_thread::yield();
     }
   }
@@ -63,7 +70,7 @@ void Waiting::attend(Stream& stream, Seq seq) {
   call.note();
   const int64_t begin = now_ns();
   void* token = hooks_->release();
-  see_to(stream, seq, kMovingNs);
+  see_to(stream, seq, kAttendedNs);
   hooks_->acquire(token);
   small_work_.looks().note_attended(now_ns() - begin);
 }

@@ -25,6 +25,7 @@ class MpiWork final : public Work {
   bool awaits_others() const override {
     return !is_over_ && !process_->is_decided(*group_, number_);
   }
+  bool doze(int64_t ns) override { return process_->doze(*group_, number_, ns); }
   void tell_waiting() override { process_->tell_waiting(*group_, number_); }
   std::vector<int32_t> late() const override { return process_->late(*group_, number_); }
   bool ask() override { return process_->ask(*group_, number_); }
@@ -92,7 +93,8 @@ std::unique_ptr<World> make_mpi_world(const mpi::Library& library, HostMemory ho
   std::unique_ptr<mpi::Segment> segment;
   if (host.memory) {
     segment =
-        std::make_unique<mpi::Segment>(std::move(host.memory), std::move(host.ranks), library.rank);
+        std::make_unique<mpi::Segment>(std::move(host.memory), std::move(host.ranks), library.rank,
+                                       host.is_crowded);
   }
   return std::make_unique<mpi::MpiWorld>(library, std::move(segment));
 }
