@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import default_device
 from oneflow_lite.dtypes import result_type
@@ -234,13 +233,6 @@ def _finished(
 # --- functions that need more than another name
 
 
-def _copy(a: Any, order: str = "K", subok: bool = False) -> Tensor:
-    if order not in ("K", "A", "C"):
-        raise TypeError(f"[numpy.copy] tensors are not made in order {order!r}")
-    given = asarray(a)
-    return _C.astype(given, given.dtype, True)
-
-
 def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None and y is None:
         return _named_like(np.nonzero)(asarray(condition))
@@ -250,7 +242,6 @@ def _where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 
 _SPECIAL: dict[Function, Function] = {
-    np.copy: _copy,
     np.where: _where,
     np.result_type: result_type,
 }

@@ -473,6 +473,10 @@ def test_copies_of_a_tensor(dtype: str, device: flow.Device) -> None:
     for one in (np.copy(t), copy.copy(t), copy.deepcopy(t)):
         assert compare(x, one.numpy()) is None
         assert not one.shares_storage(t)
+    for order in ("K", "C", "A", None, "c"):
+        assert np.copy(t.T, order).strides == np.copy(x.T, order).strides
+    with pytest.raises(ValueError, match="got 'Q'"):
+        np.copy(t, order="Q")
 
 
 def test_may_share_memory(device: flow.Device) -> None:
