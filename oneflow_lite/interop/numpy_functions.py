@@ -21,6 +21,7 @@ from oneflow_lite.interop.numpy_ufuncs import (
     namespace,
     not_there,
 )
+from oneflow_lite.interop.orders import array_in_order
 from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.masking import store
 
@@ -89,7 +90,7 @@ def _stand_in(x: Any) -> Any:
 
 
 def _seen(x: Any) -> Any:
-    return x.numpy() if isinstance(x, Tensor) else x
+    return array_in_order(x) if isinstance(x, Tensor) else x
 
 
 def _path(func: Function) -> str:

@@ -78,6 +78,8 @@ def test_the_order_in_memory_is_kept(tmp_path: Path, device: flow.Device) -> Non
         for theirs, ours in pairs:
             flow.save(tmp_path / "a.npy", ours)
             assert (tmp_path / "a.npy").read_bytes() == _npy(theirs)
+            np.save(tmp_path / "b.npy", ours)
+            assert (tmp_path / "b.npy").read_bytes() == _npy(theirs)
             flow.savez(tmp_path / "a.npz", one=ours)
             for back in (
                 flow.load(tmp_path / "a.npy", device=device),
