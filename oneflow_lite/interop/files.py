@@ -146,7 +146,8 @@ def load(
         kept. Pickled objects are refused.
     mmap_mode : {None, "r", "r+", "c"}
         Map a .npy file into memory instead of reading it; see ``numpy.memmap``. On the cpu the
-        tensor lies over the file, read-only for "r".
+        tensor lies over the file, read-only for "r"; the file then has the byte order of the
+        machine.
     allow_pickle : bool
         Accepted, as in ``numpy.load``; it changes nothing, as tensors hold no objects.
     max_header_size : int
@@ -157,7 +158,7 @@ def load(
     Raises
     ------
     ValueError
-        For a file of another format, or of pickled objects.
+        For a file of another format, of pickled objects, or of a byte order that is not mapped.
     TypeError
         For elements that tensors do not have.
 
@@ -175,9 +176,22 @@ def load(
     mode: Any = mmap_mode  # one of NumPy's, or its error
     found = np.load(file, mode, allow_pickle=False, max_header_size=max_header_size)
     if isinstance(found, np.ndarray):
+        if mmap_mode is not None:
+            _check_mapped(found)
         return tensor_of(found, target, mapped=mmap_mode is not None)
     with found:
         return Archive({name: tensor_of(found[name], target, mapped=False) for name in found.files})
+
+
+def _check_mapped(found: npt.NDArray[Any]) -> None:
+    """Refuse elements that a tensor cannot lie over."""
+    if found.dtype != _BFLOAT16_IN_FILES:
+        canonical(found.dtype, "load")
+    if not found.dtype.isnative:
+        raise ValueError(
+            f"[load] mmap_mode: expected elements in the byte order of this machine, got "
+            f"{found.dtype.str!r}; load the file without mmap_mode"
+        )
 
 
 def tensor_of(found: npt.NDArray[Any], target: Device, mapped: bool) -> Tensor:

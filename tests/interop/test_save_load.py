@@ -136,6 +136,20 @@ def test_memory_maps(tmp_path: Path) -> None:
     same(np.load(path), flow.load(path, mmap_mode="r", device="mock:0"))
 
 
+@pytest.mark.parametrize("mode", ["r", "r+", "c"])
+def test_what_is_not_mapped(mode: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.npy"
+    for swapped in (np.arange(4, dtype=">i4"), np.eye(3, dtype=">c8", order="F")):
+        np.save(path, swapped)
+        with pytest.raises(ValueError, match="without mmap_mode"):
+            flow.load(path, mode)
+        same(swapped.astype(swapped.dtype.newbyteorder("=")), flow.load(path))
+    for other in (np.asarray(["text"]), np.zeros(2, "V3"), np.zeros(2, "M8[s]")):
+        np.save(path, other)
+        with pytest.raises(TypeError, match=r"\[load\] unsupported dtype"):
+            flow.load(path, mode)
+
+
 def test_what_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.npy"
     np.save(path, np.asarray([{}], object), allow_pickle=True)
