@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from typing import IO, Any, Self
+from typing import IO, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ _MAX_HEADER_SIZE = 10000  # NumPy's
 _BFLOAT16_IN_FILES = np.dtype("V2")
 
 
-def save(file: File, x: Any, allow_pickle: bool = True) -> None:
+def save(file: File, arr: Any, allow_pickle: bool = True) -> None:
     """Write one tensor to a file in NumPy's .npy format; waits for it.
 
     The format has no bfloat16: ``load`` knows elements of two bytes without a type as that, and so
@@ -32,7 +32,7 @@ def save(file: File, x: Any, allow_pickle: bool = True) -> None:
     ----------
     file : str, path or binary file
         A name gets the suffix ``.npy`` unless it has it.
-    x : Tensor or anything that ``tensor`` takes
+    arr : Tensor or anything that ``tensor`` takes
         The value, written in row-major order unless it is column-major. Its device is not recorded.
     allow_pickle : bool
         Accepted, as in ``numpy.save``; it changes nothing, as tensors hold no objects.
@@ -46,10 +46,10 @@ def save(file: File, x: Any, allow_pickle: bool = True) -> None:
     >>> np.load(file)
     array([0, 1, 2])
     """
-    np.save(file, _value(x), allow_pickle=False)
+    np.save(file, _value(arr), allow_pickle=False)
 
 
-def savez(file: File, /, *tensors: Any, allow_pickle: bool = True, **named: Any) -> None:
+def savez(file: File, *tensors: Any, allow_pickle: bool = True, **named: Any) -> None:
     """Write tensors to a file in NumPy's .npz format; waits for them.
 
     Parameters
@@ -73,7 +73,7 @@ def savez(file: File, /, *tensors: Any, allow_pickle: bool = True, **named: Any)
     np.savez(file, *map(_value, tensors), **_values(named))
 
 
-def savez_compressed(file: File, /, *tensors: Any, allow_pickle: bool = True, **named: Any) -> None:
+def savez_compressed(file: File, *tensors: Any, allow_pickle: bool = True, **named: Any) -> None:
     """Write tensors to a compressed file in NumPy's .npz format; see ``savez``.
 
     Examples
@@ -133,6 +133,8 @@ def load(
     file: File,
     mmap_mode: str | None = None,
     allow_pickle: bool = False,
+    fix_imports: bool = True,
+    encoding: Literal["ASCII", "latin1", "bytes"] = "ASCII",
     *,
     max_header_size: int = _MAX_HEADER_SIZE,
     device: DeviceLike = None,
@@ -148,8 +150,8 @@ def load(
         Map a .npy file into memory instead of reading it; see ``numpy.memmap``. On the cpu the
         tensor lies over the file, read-only for "r"; the file then has the byte order of the
         machine.
-    allow_pickle : bool
-        Accepted, as in ``numpy.load``; it changes nothing, as tensors hold no objects.
+    allow_pickle, fix_imports, encoding
+        Accepted, as in ``numpy.load``; they change nothing, as tensors hold no objects.
     max_header_size : int
         The longest header of a file that is read, in characters.
     device : Device or str, optional
@@ -174,7 +176,7 @@ def load(
     """
     target = resolve(device)
     mode: Any = mmap_mode  # one of NumPy's, or its error
-    found = np.load(file, mode, allow_pickle=False, max_header_size=max_header_size)
+    found = np.load(file, mode, False, fix_imports, encoding, max_header_size=max_header_size)
     if isinstance(found, np.ndarray):
         if mmap_mode is not None:
             _check_mapped(found)

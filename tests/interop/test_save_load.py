@@ -1,5 +1,6 @@
 """Files in NumPy's formats: what NumPy writes is read, and what is written NumPy reads."""
 
+import inspect
 import io
 import threading
 from pathlib import Path
@@ -50,6 +51,24 @@ def test_names_and_files(tmp_path: Path) -> None:
         assert [flow.load(file).tolist(), flow.load(file).tolist()] == [[0, 1, 2], [[1.5]]]
     with flow.device("mock:1"):
         assert flow.load(tmp_path / "a.npy").device == "mock:1"
+
+
+def test_calls_are_those_of_numpy(tmp_path: Path) -> None:
+    """Parameters are at NumPy's places, and have its names and defaults."""
+    for name in ("save", "savez", "savez_compressed", "load"):
+        theirs = inspect.signature(getattr(np, name)).parameters.values()
+        ours = inspect.signature(getattr(flow, name)).parameters.values()
+        for one, other in zip(ours, theirs, strict=False):
+            assert one.kind == other.kind
+            if one.kind is one.POSITIONAL_OR_KEYWORD:
+                assert (one.name, one.default) == (other.name, other.default)
+    flow.save(file=tmp_path / "a.npy", arr=[1, 2])
+    same(np.asarray([1, 2]), flow.load(tmp_path / "a.npy", None, False, True, "latin1"))
+    with pytest.raises(ValueError, match="encoding"):
+        flow.load(tmp_path / "a.npy", encoding="utf-8")  # type: ignore[arg-type]
+    for write in (flow.savez, flow.savez_compressed):
+        write(file=tmp_path / "b.npz", one=flow.ones(2))
+        assert flow.load(tmp_path / "b.npz", encoding="bytes")["one"].tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("write", [flow.savez, flow.savez_compressed])
