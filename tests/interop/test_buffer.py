@@ -110,6 +110,7 @@ def test_an_array_of_what_has_no_memory_yet(dtype: str) -> None:
 
 
 INTERRUPTED = """
+import io
 import os
 import signal
 import threading
@@ -119,11 +120,12 @@ import numpy as np
 
 import oneflow_lite as flow
 
-ask = {"asarray": np.asarray, "view": memoryview, "array": lambda x: x.__array__()}[NAME]
+asks = {"asarray": np.asarray, "view": memoryview, "array": lambda x: x.__array__()}
+ask = asks.get(NAME, io.BytesIO().write)
 a = flow.zeros(100_000, dtype="float32")
 opened = threading.Event()
 flow.vm.host_func(lambda _: opened.wait(60), writes=[a])
-b = a + 1
+b = a.astype(DTYPE) + 1
 threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     ask(b)
@@ -131,14 +133,21 @@ try:
 except KeyboardInterrupt:
     print("interrupted")
 opened.set()
-print(np.asarray(b)[:2], np.asarray(b.__array__())[:2])
+print(b.__array__()[:2].astype("float32"), np.asarray(b)[:2].astype("float32"))
 """
 
+CASES = [("asarray", "float32"), ("view", "float32"), ("array", "float32"), ("write", "float32")]
+if hasattr(flow, "bfloat16"):
+    CASES += [("asarray", "bfloat16"), ("write", "bfloat16")]
 
-@pytest.mark.parametrize("name", ["asarray", "view", "array"])
-def test_ctrl_c_ends_the_wait_for_an_array(name: str, run_program: Any) -> None:
-    """NumPy lets go of what the buffer protocol raises, and asks for __array__."""
-    done = run_program(f"NAME = {name!r}\n{INTERRUPTED}")
+
+@pytest.mark.parametrize(("name", "dtype"), CASES)
+def test_ctrl_c_ends_the_wait_for_an_array(name: str, dtype: str, run_program: Any) -> None:
+    """NumPy lets go of what the buffer protocol raises, and asks for __array__.
+
+    The interrupt is raised once: the program that goes on gets its array.
+    """
+    done = run_program(f"NAME, DTYPE = {name!r}, {dtype!r}\n{INTERRUPTED}")
     assert done.returncode == 0, done.stderr
     first, last = done.stdout.splitlines()
     assert first == "interrupted", done.stdout

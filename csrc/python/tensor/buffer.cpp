@@ -64,13 +64,19 @@ void write_format(DType dtype, char* format) {
 }
 
 /// The interrupt of the last wait for a buffer. NumPy lets go of what the protocol raises, and asks
-/// for __array__() next, which raises it. Of all threads; with the GIL.
+/// for __array__() next, which raises it. Of all threads; with the GIL. A program that has seen the
+/// exception is told by its traceback, which grows with each frame that the exception passes.
 struct Unseen {
   unsigned long thread = 0;
   PyObject* tensor = nullptr;     // only compared
+  PyObject* traceback = nullptr;  // only compared
   PyObject* exception = nullptr;  // owned
 };
 Unseen unseen;
+
+PyObject* traceback_of(PyObject* exception) {
+  return exception ? Reference(PyException_GetTraceback(exception)).get() : nullptr;
+}
 
 void settle_for_buffer(PyObject* tensor, const Tensor& x) {
   Py_CLEAR(unseen.exception);
@@ -81,6 +87,7 @@ void settle_for_buffer(PyObject* tensor, const Tensor& x) {
       PyObject* const before = std::exchange(unseen.exception, python_exception(error));
       unseen.thread = PyThread_get_thread_ident();
       unseen.tensor = tensor;
+      unseen.traceback = traceback_of(unseen.exception);
       Py_XDECREF(before);
     }
     throw;
@@ -90,7 +97,7 @@ void settle_for_buffer(PyObject* tensor, const Tensor& x) {
 void raise_unseen(PyObject* tensor) {
   const Reference exception(std::exchange(unseen.exception, nullptr));
   const bool is_here = unseen.thread == PyThread_get_thread_ident() && unseen.tensor == tensor;
-  if (!exception.get() || !is_here) return;
+  if (!exception.get() || !is_here || traceback_of(exception.get()) != unseen.traceback) return;
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.get())), exception.get());
   throw PythonErrorSet{};
 }
