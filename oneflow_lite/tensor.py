@@ -239,17 +239,15 @@ def is_pinned(self: Tensor) -> bool:
 def __array__(  # noqa: N807
     self: Tensor, dtype: Any = None, copy: bool | None = None
 ) -> npt.NDArray[Any]:
-    if copy is False:
-        if self.device.type != "cpu" or dtype not in (None, self.dtype):
-            raise ValueError(
-                f"[__array__] copy=False, but {self.dtype} on {self.device} becomes an array of "
-                f"{np.dtype(dtype or self.dtype)} by a copy only"
-            )
-        return _C.shared_array(self)
-    if copy is None and self.device.type == "cpu" and dtype is None:
+    wanted = self.dtype if dtype is None else np.dtype(dtype)
+    if self.device.type == "cpu" and wanted == self.dtype and not copy:
         return _C.shared_array(self)  # of bfloat16: the buffer protocol has no format for it
-    values = self.numpy()
-    return values if dtype is None else values.astype(dtype, copy=False)
+    if copy is False:
+        raise ValueError(
+            f"[__array__] copy=False, but {self.dtype} on {self.device} becomes an array of "
+            f"{wanted} by a copy only"
+        )
+    return self.numpy().astype(wanted, copy=False)
 
 
 @_method

@@ -90,6 +90,8 @@ def test_numpy_sees_the_memory() -> None:
     assert np.shares_memory(x.__array__(copy=False), seen)
     assert np.may_share_memory(x, seen)
     assert not np.shares_memory(np.array(x), seen)
+    assert np.shares_memory(np.asarray(x, dtype=x.dtype), seen)
+    assert np.shares_memory(np.asarray(x, dtype=flow.bfloat16, copy=False), seen)
     del seen
     assert np.asarray(flow.broadcast_to(x[:1], (3,))).flags.writeable is False
     with pytest.raises(BufferError, match="no format for bfloat16; use"):
