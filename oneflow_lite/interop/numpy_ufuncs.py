@@ -23,7 +23,7 @@ from oneflow_lite.interop.host_ufuncs import on_host, reduceat, write_at
 from oneflow_lite.ops.creation.data import asarray, full
 from oneflow_lite.ops.manipulation.shapes import normalize_axes
 from oneflow_lite.ops.masking import required_target, selected, store
-from oneflow_lite.ops.operands import host_array, is_number_along
+from oneflow_lite.ops.operands import host_array, is_number_along, order_of
 from oneflow_lite.ops.statistics.reducing import mask_of
 from oneflow_lite.ops.statistics.scan import accumulate as scan
 from oneflow_lite.ops.table import ROWS, Row, row_of
@@ -158,17 +158,52 @@ def _call(
     inputs: Sequence[Any],
     outs: Sequence[Any] = (),
     *,
+    order: Any = "K",
+    subok: bool = True,
+    **keywords: Any,
+) -> Any:
+    name = f"numpy.{ufunc.__name__}"
+    if not isinstance(subok, bool):
+        raise TypeError(f"[{name}] subok: expected bool, got {type(subok).__name__}")
+    wanted = order_of(name, order, "KCA")
+    made = _made(ufunc, inputs, outs, **keywords)
+    if wanted == "K":
+        return made
+    by_columns = wanted == "A" and all(map(_is_by_columns, inputs))
+    laid = functools.partial(_laid_out, by_columns)
+    if not isinstance(made, tuple):
+        return laid(made, outs[0] if outs else None)
+    return tuple(map(laid, made, outs or (None,) * len(made)))
+
+
+def _is_by_columns(x: Any) -> bool:
+    """Tell whether an operand is column-major, as one without dimensions is, too."""
+    if isinstance(x, Tensor):
+        return x.T.is_contiguous()
+    return bool(np.asarray(x).flags.f_contiguous)
+
+
+def _laid_out(by_columns: bool, result: Any, out: Any) -> Any:
+    """Return a new result by columns or by rows; what was given as ``out`` stays as it is."""
+    if out is not None:
+        return result
+    turned = result.T if by_columns else result
+    laid = turned if turned.is_contiguous() else _C.copy(turned)
+    return laid.T if by_columns else laid
+
+
+def _made(
+    ufunc: np.ufunc,
+    inputs: Sequence[Any],
+    outs: Sequence[Any] = (),
+    *,
     where: Any = True,
     casting: Any = "same_kind",
-    order: Any = "K",
     dtype: Any = None,
     signature: Any = None,
     sig: Any = None,
-    subok: bool = True,
     **others: Any,
 ) -> Any:
-    if order not in ("K", "C", "A", None) or subok is None:
-        raise TypeError(f"[numpy.{ufunc.__name__}] tensors are not made in order {order!r}")
     function = _function_of(ufunc)
     if ufunc.signature is not None:  # of matrices and vectors, which functions check themselves
         named = others | {"dtype": dtype, "casting": casting, "out": outs[0] if outs else None}

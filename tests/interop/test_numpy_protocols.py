@@ -150,7 +150,7 @@ def test_dtype_casting_and_signature(device: flow.Device) -> None:
     agree(lambda a, b: np.add(a, b, signature="ff->f"), device, x, i)
     agree(lambda a, b: np.less(a, b, signature=("f", "f", None)), device, x, i)
     agree(lambda a: np.sqrt(a, dtype="complex128"), device, i)
-    with pytest.raises(TypeError, match="order 'F'"):
+    with pytest.raises(TypeError, match=r"\[numpy.add\] order: .* got 'F'"):
         np.add(flow.ones(2), 1, order="F")
 
 

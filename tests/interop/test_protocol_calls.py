@@ -1,6 +1,7 @@
 """NumPy's calls on tensors: the short ways give what the long ways give, and stay short."""
 
 import inspect
+import itertools
 import operator
 import sys
 from collections.abc import Callable
@@ -166,6 +167,27 @@ def test_calls_of_one_form_with_other_values(device: flow.Device) -> None:
         assert out is None or made is out
 
 
+@pytest.mark.parametrize("order", ["K", "C", "A", "c", None])
+def test_ufuncs_take_an_order(order: Any, device: flow.Device) -> None:
+    array = np.arange(24.0).reshape(2, 3, 4)
+    layouts = (lambda x: x, lambda x: x.T, lambda x: x.swapaxes(0, 1), lambda x: x[0].T)
+    calls: list[Callable[[Any], Any]] = [
+        lambda x: np.add(x, 1, order=order),
+        lambda x: np.add(x, x, order=order),
+        lambda x: np.add(x, x.copy(), order=order),
+        lambda x: np.add(x, 1, dtype="float32", order=order),
+        lambda x: np.divmod(x, 2, order=order),
+        lambda x: np.multiply.outer(x, [1.0, 2.0], order=order),
+        lambda x: np.negative(x, order=order, out=np.empty_like(x)),
+    ]
+    for layout, call in itertools.product(layouts, calls):
+        theirs, ours = call(layout(array)), call(layout(flow.tensor(array, device=device)))
+        pairs = zip(theirs, ours, strict=True) if type(ours) is tuple else [(theirs, ours)]
+        for one, other in pairs:
+            assert one.tolist() == other.tolist()
+            assert one.strides == other.strides
+
+
 def test_wrong_calls_are_refused_each_time(device: flow.Device) -> None:
     x = flow.ones(3, device=device)
     for _ in range(2):
@@ -177,6 +199,10 @@ def test_wrong_calls_are_refused_each_time(device: flow.Device) -> None:
             np.is_busday(x)
         with pytest.raises(TypeError, match="power.reduce"):
             np.power.reduce(x.astype("int32"))
+        with pytest.raises(ValueError, match="got 'Q'"):
+            np.add(x, 1, order="Q")  # type: ignore[call-overload]
+        with pytest.raises(TypeError, match="subok: expected bool"):
+            np.add(x, 1, subok=None)  # type: ignore[call-overload]
 
 
 def test_new_tensors_are_where_the_operands_are(device: flow.Device) -> None:
