@@ -51,11 +51,18 @@ Dims integers(const Given& given, const char* op, Parse* parse = parse_dims) {
   return numbers;
 }
 
+/// A sequence, or an array or a tensor with a dimension.
+bool has_items(PyObject* object) {
+  if (is_tensor(object)) return tensor_of(object).ndim() > 0;
+  if (PyArray_Check(object)) return PyArray_NDIM(reinterpret_cast<PyArrayObject*>(object)) > 0;
+  return is_any_sequence(object);
+}
+
 /// Of a method: f(2, 3) and f((2, 3)) mean the same.
 Dims integers(const Call& call, const char* op, Parse* parse = parse_dims) {
   Dims numbers;
   if (read_integers(call.rest, call.rest_count, &numbers)) return numbers;
-  if (call.rest_count == 1 && is_any_sequence(call.rest[0])) return parse(call.rest[0], op);
+  if (call.rest_count == 1 && has_items(call.rest[0])) return parse(call.rest[0], op);
   const Reference packed(checked(PyTuple_New(call.rest_count)));
   for (Py_ssize_t i = 0; i < call.rest_count; ++i) {
     PyTuple_SET_ITEM(packed.get(), i, Py_NewRef(call.rest[i]));

@@ -87,6 +87,21 @@ def test_bad_reshape(x: np.ndarray, shape: tuple[int, ...]) -> None:
         flow.tensor(x).reshape(shape)
 
 
+def test_shapes_and_axes_in_an_array(x: np.ndarray, device: flow.Device) -> None:
+    """Methods take numbers one by one, and together in an array or a tensor."""
+    t = flow.tensor(x, device=device)
+    for numbers in ([4, 6], [-1], [3, 2, 4]):
+        for given in (np.asarray(numbers), np.asarray(numbers, "int8"), flow.tensor(numbers)):
+            same(x.reshape(numbers), t.reshape(given))
+            assert not t.reshape(given, copy=True).shares_storage(t)
+    for given in (np.asarray([2, 0, 1]), flow.tensor([2, 0, 1], device=device)):
+        same(x.transpose(2, 0, 1), t.transpose(given))
+        same(x.transpose(2, 0, 1), t.permute_dims(given))
+    same(x.reshape(24), t.reshape(np.asarray(24)))
+    with pytest.raises(TypeError, match=r"\[reshape\] expected integers"):
+        t.reshape(np.asarray([4.0, 6.0]))
+
+
 def test_permutations(x: np.ndarray, device: flow.Device) -> None:
     t = flow.tensor(x, device=device)
     for axes in [(0, 1, 2), (2, 0, 1), (1, 2, 0), (-1, 0, 1)]:
