@@ -213,7 +213,7 @@ def can_cast(
     (True, False)
     """
     dtype = from_.dtype if isinstance(from_, Tensor) else canonical(from_, "can_cast")
-    return _C.castable(dtype, canonical(to, "can_cast"), casting)
+    return _C.castable(dtype, canonical(to, "can_cast"), casting, "can_cast")
 
 
 def resolve_loop(

@@ -13,7 +13,7 @@ from oneflow_lite._C import Device, Op, Tensor
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.dtypes import canonical, kind_of
 from oneflow_lite.inspection import VERSIONS
-from oneflow_lite.interop import dlpack, numpy_functions, pickling, row_methods
+from oneflow_lite.interop import dlpack, files, numpy_functions, pickling, row_methods
 from oneflow_lite.ops import (
     data_types,
     elementwise,
@@ -27,7 +27,7 @@ from oneflow_lite.ops import (
 from oneflow_lite.ops.creation.data import tensor
 from oneflow_lite.ops.manipulation import shapes, tiling
 from oneflow_lite.ops.numpy import selection, sorting as partial_sorting
-from oneflow_lite.ops.operands import copied, order_of
+from oneflow_lite.ops.operands import copied, is_by_columns, order_of
 from oneflow_lite.ops.statistics import reduction, scan
 
 __all__ = ["Tensor", "ndarray", "tensor"]
@@ -66,7 +66,6 @@ _METHODS |= {
     "ptp": reduction.ptp,
     "put": indexing.put,
     "take": indexing.take,
-    "astype": data_types.astype,
     "clip": elementwise.clip,
     "dot": linear_algebra.dot,
     "diagonal": linear_algebra.diagonal,
@@ -136,6 +135,45 @@ def copy(self: Tensor, order: str = "C") -> Tensor:
     [0.0, 0.0]
     """
     return copied(self, order_of("copy", order, "CKA"))
+
+
+@_method
+@_C.native(_C.paths.astype, "order", "casting", "subok")
+def astype(
+    self: Tensor,
+    dtype: Any,
+    order: str | None = "K",
+    casting: str = "unsafe",
+    subok: bool = True,
+    copy: bool = True,
+    *,
+    device: DeviceLike = None,
+) -> Tensor:
+    """Return the elements in another dtype; see ``flow.astype``.
+
+    Parameters
+    ----------
+    dtype, copy, device
+        As for ``flow.astype``.
+    order : {'K', 'C', 'A'}
+        As for ``flow.copy``.
+    casting : {'no', 'equiv', 'safe', 'same_kind', 'unsafe'}
+        TypeError for a cast that this rule does not allow.
+    subok : bool
+        Is not used: there are no subclasses.
+
+    Examples
+    --------
+    >>> flow.tensor([1.5, -2.5]).astype(flow.int8).numpy()
+    array([ 1, -2], dtype=int8)
+    """
+    wanted = order_of("astype", order, "KCA")
+    target = canonical(dtype, "astype")
+    if not _C.castable(self.dtype, target, casting, "astype"):
+        raise TypeError(f"[astype] cannot cast {self.dtype} to {target} by the rule {casting!r}")
+    made: Tensor = data_types.astype(self, dtype, copy=copy, device=device)
+    lies_so = wanted == "K" or (wanted == "A" and is_by_columns(self)) or made.is_contiguous()
+    return made if lies_so else _C.copy(made)
 
 
 # --- devices
@@ -378,40 +416,23 @@ def partition(self: Tensor, kth: Any, axis: int = -1, kind: str = "introselect")
 
 
 @_method
-def tofile(self: Tensor, fid: Any, /, sep: str = "", format: str = "%s") -> None:
-    """Write the values to a file, in row-major order; see ``numpy.ndarray.tofile``.
+def tobytes(self: Tensor, order: str | None = "C") -> bytes:
+    r"""Return the values as bytes.
 
     Parameters
     ----------
-    fid : str, path or file
-        Where they go. ``flow.fromfile`` reads them.
-    sep : str
-        What stands between the elements as text; empty: they are written as bytes.
-    format : str
-        How each element is written as text.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryFile() as file:
-    ...     flow.tensor([1, 2]).tofile(file)
-    ...     _ = file.seek(0)
-    ...     flow.fromfile(file, "int64").tolist()
-    [1, 2]
-    """
-    self.numpy().tofile(fid, sep, format)
-
-
-@_method
-def tobytes(self: Tensor) -> bytes:
-    r"""Return the values as bytes, in row-major order.
+    order : {'C', 'F', 'A', 'K'}
+        ``"C"`` and ``"K"``: the elements in row-major order; ``"F"``: in column-major order;
+        ``"A"``: in row-major order, unless the tensor is column-major.
 
     Examples
     --------
     >>> flow.tensor([1, 2], dtype="int8").tobytes()
     b'\x01\x02'
     """
-    return self.numpy().tobytes()
+    wanted = order_of("tobytes", order, "CFAK")
+    by_columns = wanted == "F" or (wanted == "A" and is_by_columns(self))
+    return (self.transpose() if by_columns else self).numpy().tobytes()
 
 
 @_method
@@ -455,7 +476,9 @@ def view(self: Tensor, dtype: Any = None, type: Any = None) -> Tensor:
     return _C.reinterpret(self, self.dtype if dtype is None else dtype, "view")
 
 
-_METHODS |= dlpack.METHODS | pickling.METHODS | numpy_functions.METHODS | served.METHODS
+_METHODS |= (
+    dlpack.METHODS | files.METHODS | pickling.METHODS | numpy_functions.METHODS | served.METHODS
+)
 _METHODS |= {
     "conjugate": conj,
     "flat": property(flat.flat_of, flat.set_flat),

@@ -111,6 +111,30 @@ def savetxt(fname: Any, X: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N80
     np.savetxt(fname, _value(X), *args, **kwargs)
 
 
+def tofile(self: Tensor, fid: Any, /, sep: str = "", format: str = "%s") -> None:
+    """Write the values to a file, in row-major order; see ``numpy.ndarray.tofile``.
+
+    Parameters
+    ----------
+    fid : str, path or file
+        Where they go. ``flow.fromfile`` reads them.
+    sep : str
+        What stands between the elements as text; empty: they are written as bytes.
+    format : str
+        How each element is written as text.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryFile() as file:
+    ...     flow.tensor([1, 2]).tofile(file)
+    ...     _ = file.seek(0)
+    ...     flow.fromfile(file, "int64").tolist()
+    [1, 2]
+    """
+    self.numpy().tofile(fid, sep, format)
+
+
 class Archive(dict[str, Tensor]):
     """The tensors of a .npz file by their names, used as NumPy's is; it holds no file open."""
 
@@ -220,3 +244,6 @@ def _value(x: Any) -> npt.NDArray[Any]:
 
 def _values(named: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _value(x) for name, x in named.items()}
+
+
+METHODS = {"tofile": tofile}

@@ -287,3 +287,32 @@ def test_an_out_has_the_shape_of_the_result(device: flow.Device) -> None:
     assert out.tolist() == [[2, 2, 2]] * 2
     with pytest.raises(ValueError, match="shape"):
         flow.sum(x, 0, out=out)
+
+
+@pytest.mark.parametrize("order", ["K", "C", "A", "c", None])
+def test_astype_takes_an_order(order: Any, device: flow.Device) -> None:
+    x = np.arange(24.0).reshape(2, 3, 4)
+    for turn in (lambda a: a, lambda a: a.T, lambda a: a.swapaxes(0, 1)):
+        theirs, ours = turn(x), turn(flow.tensor(x, device=device))
+        for dtype, copy in (("float64", True), ("float64", False), ("int8", False)):
+            expected = theirs.astype(dtype, order, "unsafe", True, copy)
+            made = ours.astype(dtype, order, "unsafe", True, copy)
+            assert made.strides == expected.strides
+            assert made.tolist() == expected.tolist()
+            assert (made is ours) == (expected is theirs)
+    with pytest.raises(TypeError, match=r"\[astype\] order: .* got 'F'"):
+        flow.tensor(x, device=device).astype("int8", order="F")
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_astype_takes_a_rule(rule: Any) -> None:
+    for source in DTYPES:
+        for target in DTYPES:
+            t = flow.zeros(2, dtype=source)
+            if np.can_cast(source, target, rule) and (source.kind != "c" or target.kind in "bc"):
+                assert t.astype(target, casting=rule).dtype == target
+            else:
+                with pytest.raises(TypeError, match=r"\[astype\] cannot cast"):
+                    t.astype(target, casting=rule)
+    with pytest.raises(ValueError, match=r"\[astype\] expected casting"):
+        flow.zeros(2).astype("int8", casting="any")

@@ -6,6 +6,7 @@ import operator
 import pickle
 import threading
 import weakref
+from typing import Any
 
 import numpy as np
 import pytest
@@ -275,3 +276,13 @@ def test_the_default_device_is_of_the_thread() -> None:
     with pytest.raises(ValueError, match="mock:77"), flow.device("mock:77"):
         pass
     assert flow.zeros(1).device == "cpu"
+
+
+@pytest.mark.parametrize("order", ["C", "F", "A", "K", "f", None])
+def test_bytes_in_an_order(order: Any, device: flow.Device) -> None:
+    x = np.arange(24).reshape(2, 3, 4)
+    for turn in (lambda a: a, lambda a: a.T, lambda a: a.swapaxes(0, 1), lambda a: a[::-1].T):
+        ours = turn(flow.tensor(x, device=device))
+        assert ours.tobytes(order) == ours.tobytes(order=order) == turn(x).tobytes(order)
+    with pytest.raises(ValueError, match=r"\[tobytes\] order"):
+        flow.zeros(2).tobytes("Q")

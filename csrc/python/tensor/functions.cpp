@@ -172,10 +172,11 @@ Casting casting_argument(PyObject* object, const char* op) {
        "] expected casting 'no', 'equiv', 'safe', 'same_kind' or 'unsafe', got ", text);
 }
 
+/// castable(from, to, casting, op)
 PyObject* castable(Arguments given) {
-  return PyBool_FromLong(can_cast(parse_dtype(given[0], "can_cast"),
-                                  parse_dtype(given[1], "can_cast"),
-                                  casting_argument(given[2], "can_cast")));
+  const char* op = utf8(given[3]);
+  return PyBool_FromLong(can_cast(parse_dtype(given[0], op), parse_dtype(given[1], op),
+                                  casting_argument(given[2], op)));
 }
 
 PyObject* require_castable_of(Arguments given) {
@@ -321,7 +322,7 @@ PyMethodDef functions[] = {positional<set_converter, 1>("set_converter"),
                            positional<arg_reduced, 4>("arg_reduce"),
                            positional<canonical_of, 2>("canonical"),
                            positional<scalar_fits, 2>("scalar_fits"),
-                           positional<castable, 3>("castable"),
+                           positional<castable, 4>("castable"),
                            positional<require_castable_of, 4>("require_castable"),
                            positional<held_of, 2>("held"),
                            positional<integers_of, 2>("integers"),
