@@ -1,7 +1,11 @@
 """Exceptions of failed operations: one for each look, and a line of text for each."""
 
+import os
 from types import MemberDescriptorType
 from typing import Any
+
+# How the names of this package's files begin, and of no others: a program may be oneflow_lite_x.
+FOLDER = os.path.join(os.path.dirname(__file__), "")
 
 _EMPTY = object()  # a slot without a value
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: not one of the interpreter's own classes

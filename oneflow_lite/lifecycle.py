@@ -4,7 +4,6 @@ import atexit
 import gc
 import os
 import sys
-from pathlib import Path
 
 from oneflow_lite import _C, failures, profiler, vm
 from oneflow_lite.cuda import host, kernels, libraries, simulation
@@ -21,7 +20,7 @@ def start() -> None:
     global _started
     if _started:
         return
-    _C.set_package_dir(str(Path(__file__).parent))
+    _C.set_package_dir(failures.FOLDER)
     flags.load(
         os.environ,
         {"cpu_isa": _limit_isa, "blas_core": blas.check_core, "cuda_sim": simulation.load},

@@ -1,17 +1,18 @@
 """Lines of the user's program, for errors."""
 
 import contextlib
+import os
 import sys
-from pathlib import Path
 
 import numpy as np
 
+from oneflow_lite import failures
 from oneflow_lite.graph.ir import Site
 
-_GRAPH = str(Path(__file__).parent)
+_GRAPH = os.path.join(os.path.dirname(__file__), "")
 _PASSED_OVER = (
-    str(Path(__file__).parent.parent),
-    str(Path(np.__file__).parent),
+    failures.FOLDER,
+    os.path.join(os.path.dirname(np.__file__), ""),
     contextlib.__file__,  # of blocks
 )
 

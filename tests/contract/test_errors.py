@@ -1,5 +1,6 @@
 """Errors belong to tensors: who is poisoned, who is not, when and how often the error is raised."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -7,6 +8,8 @@ import numpy as np
 import pytest
 
 import oneflow_lite as flow
+from oneflow_lite.distributed.errors import in_one_line
+from oneflow_lite.graph.sites import user_site
 from tests.support.machine import Gate, here, line_of
 
 
@@ -76,6 +79,26 @@ def test_the_note_says_where_it_was_issued() -> None:
         with pytest.raises(ZeroDivisionError) as caught:
             poisoned.numpy()
         assert line_of(caught.value).endswith(f"issued at {__file__}:{line}")
+
+
+@pytest.mark.parametrize("package", [flow, np])
+def test_a_program_may_be_beside_the_package(package: Any) -> None:
+    file = f"{os.path.dirname(package.__file__)}_tools/step.py"
+    text = """
+def looked_up(x): return x[flow.tensor([7])]
+def line(): return user_site()
+def broken(): raise Broken
+"""
+    names = {"flow": flow, "user_site": user_site, "Broken": Broken}
+    exec(compile(text, file, "exec"), names)
+    x = flow.zeros(4)
+    with pytest.raises(IndexError) as caught:
+        names["looked_up"](x).numpy()
+    assert line_of(caught.value).endswith(f"issued at {file}:2")
+    assert names["line"]() == (file, 3)
+    with pytest.raises(Broken) as broken_there:
+        names["broken"]()
+    assert in_one_line(broken_there.value) == f"Broken, at {file}:4"
 
 
 def test_the_earliest_of_several_errors_is_raised() -> None:
