@@ -1,10 +1,23 @@
 #include "profiler/trace_recorder.h"
 
+#include <atomic>
 #include <cmath>
 
+#include "base/error.h"
 #include "vm/stream.h"
 
 namespace ofl {
+
+namespace {
+
+/// The same in all recordings: a profile of several parts has one lane for a thread.
+int number_of_this_thread() {
+  static std::atomic<int> count{0};
+  thread_local const int number = ++count;
+  return number;
+}
+
+}  // namespace
 
 int TraceRecorder::lane_of(const vm::Stream& stream) {
   const auto [entry, added] =
@@ -14,12 +27,12 @@ int TraceRecorder::lane_of(const vm::Stream& stream) {
 }
 
 int TraceRecorder::lane_of_this_thread() {
+  const int number = number_of_this_thread();
   const auto [entry, added] =
-      thread_lanes_.try_emplace(std::this_thread::get_id(), static_cast<int>(trace_.lanes.size()));
+      thread_lanes_.try_emplace(number, static_cast<int>(trace_.lanes.size()));
   if (added) {
     const std::string& name = vm::Runner::thread_name();
-    const std::string number = std::to_string(thread_lanes_.size());
-    trace_.lanes.push_back({name.empty() ? "thread " + number : name, false});
+    trace_.lanes.push_back({name.empty() ? concat("thread ", number) : name, false});
   }
   return entry->second;
 }

@@ -5,7 +5,6 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "vm/board/observer.h"
@@ -80,7 +79,7 @@ class TraceRecorder final : public vm::Observer {
 
   std::mutex mutex_;  // guards the fields below
   std::map<const vm::Stream*, int> stream_lanes_;
-  std::map<std::thread::id, int> thread_lanes_;
+  std::map<int, int> thread_lanes_;  // by the number of the thread
   vm::Seq pieces_ = 0;  // so many have been recorded: groups of steps are numbered by them
   std::vector<Run> runs_;
   Trace trace_;

@@ -1,6 +1,7 @@
 """The trace of a program: valid, complete, and true."""
 
 import json
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -98,6 +99,22 @@ def test_profiles_may_nest_and_follow_each_other() -> None:
     with profile() as last:
         pass
     assert not [r for r in last.records if r.kind == "run"]
+
+
+def test_a_thread_has_one_lane_in_profiles_that_nest() -> None:
+    def issue(name: str) -> None:
+        flow.vm.host_func(lambda: None, name=name)
+
+    with profile() as outer:
+        issue("own")
+        with profile() as inner:
+            other = threading.Thread(target=issue, args=("other",))
+            other.start()
+            other.join()
+            issue("own")
+    for prof in (outer, inner):
+        lanes = {(r.name, r.lane) for r in prof.records if r.kind == "issue"}
+        assert len(lanes) == len(dict(lanes)) == len({lane for _, lane in lanes}) == 2
 
 
 def test_nothing_is_recorded_outside() -> None:
