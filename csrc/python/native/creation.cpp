@@ -195,7 +195,7 @@ PyObject* itself_if_contiguous(PyObject* tensor) {
 
 // --- matrices
 
-/// eye(n_rows, n_cols, k, dtype, device) and tri(n_rows, n_cols, k, dtype, device)
+/// eye(N, M, k, dtype, device) and tri(N, M, k, dtype, device)
 template <Places places>
 PyObject* matrix_path(const Call& call) {
   const std::optional<int64_t> rows = known_integer(call[0]), k = known_integer(call[2]);

@@ -15,9 +15,8 @@ from oneflow_lite.ops.table import exported
 @makes_global
 @_C.native(_C.paths.eye)
 def eye(
-    n_rows: int,
-    n_cols: int | None = None,
-    /,
+    N: int,  # noqa: N803 - NumPy's names, here and in tri
+    M: int | None = None,  # noqa: N803
     k: SupportsIndex = 0,
     dtype: Any = None,
     *,
@@ -31,8 +30,8 @@ def eye(
     array([[0., 1., 0.],
            [0., 0., 1.]])
     """
-    columns = operator.index(n_rows if n_cols is None else n_cols)
-    matrix = zeros((operator.index(n_rows), columns), dtype, device=device)
+    columns = operator.index(N if M is None else M)
+    matrix = zeros((operator.index(N), columns), dtype, device=device)
     _diagonal(matrix, operator.index(k))[...] = 1
     return matrix
 
@@ -77,8 +76,8 @@ def diag(x: Any, /, k: SupportsIndex = 0) -> Tensor:
 
 @_C.native(_C.paths.tri)
 def tri(
-    n_rows: int,
-    n_cols: int | None = None,
+    N: int,  # noqa: N803
+    M: int | None = None,  # noqa: N803
     k: SupportsIndex = 0,
     dtype: Any = None,
     *,
@@ -92,7 +91,7 @@ def tri(
     array([[1., 0., 0.],
            [1., 1., 0.]])
     """
-    like = empty((n_rows, n_rows if n_cols is None else n_cols), dtype, device=device)
+    like = empty((N, N if M is None else M), dtype, device=device)
     return _C.astype(_below(like, operator.index(k), "tri"), like.dtype, False)
 
 

@@ -64,6 +64,12 @@ def test_matrices_of_ones(dtype: str | None, device: flow.Device) -> None:
             same(np.tri(rows, columns, k, like), flow.tri(rows, columns, k, dtype, device=device))
 
 
+def test_the_sizes_of_matrices_have_numpys_names() -> None:
+    for name in ("eye", "tri"):
+        for sizes in ({"N": 3}, {"N": 2, "M": 5}, {"N": 2, "M": None}):
+            same(getattr(np, name)(**sizes), getattr(flow, name)(**sizes))
+
+
 def test_indices_of_triangles_and_shapes(device: flow.Device) -> None:
     for name in ("tril_indices", "triu_indices"):
         for n, k, m in ((4, 0, None), (3, 1, 5), (5, -2, 3), (0, 0, None), (3, 9, 3), (3, -9, 2)):
