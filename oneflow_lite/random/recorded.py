@@ -16,7 +16,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike, resolve
 from oneflow_lite.dtypes import canonical
-from oneflow_lite.locks import make_lock
+from oneflow_lite.locks import free_in_child, make_lock
 
 Numpys = np.random.Generator | np.random.RandomState
 _MOST_LETTERS = 120  # of a parameter in the text of a program
@@ -97,7 +97,9 @@ def bits_of(numpys: Numpys) -> np.random.BitGenerator:
 
 def numpys_source(numpys: Numpys) -> tuple[Numpys, Any]:
     """Return one of NumPy's generators, and its bits for the native paths."""
-    return numpys, _C.bits_of(bits_of(numpys))
+    bits = bits_of(numpys)
+    free_in_child(bits.lock)
+    return numpys, _C.bits_of(bits)
 
 
 def copied(numpys: Numpys) -> Numpys:

@@ -311,8 +311,9 @@ def test_locks_of_other_threads_are_free_in_the_child() -> None:
         same = own.normal(size=3).tolist() == generator.normal(size=3).tolist()
         return same and x.tolist() == [3.0] * 3 and len(prof.records) > 0
 
-    held = [lock for lock in locks._made if lock.acquire(blocking=False)]
-    assert {flow.flags._lock, function._lock, own._lock} <= set(held)
+    held = [lock for lock in locks._freed if lock.acquire(blocking=False)]
+    others = [flow.flags._lock, function._lock, own._lock, own.bit_generator.lock]
+    assert set(others) <= set(held)
     for lock in held:
         lock.release()
 
@@ -323,7 +324,7 @@ def test_locks_of_other_threads_are_free_in_the_child() -> None:
         else:
             in_child(check)
 
-    nest([flow.flags._lock, function._lock, own._lock, flow.profiler.trace._recorder._lock])
+    nest([*others, flow.profiler.trace._recorder._lock])
 
 
 def test_the_thread_that_forks_keeps_its_locks() -> None:
