@@ -21,7 +21,7 @@ struct TraceRecord {
   int64_t begin_ns, end_ns;
   vm::Seq seq;        // 0: ran at once in the issuing thread
   vm::Seq other_seq;  // wait: the instruction that `seq` waits for
-  const char* name;
+  const char* name;   // outlives the machine
   vm::Description description;
   uint64_t bytes;
   vm::SiteId site;

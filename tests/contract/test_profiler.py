@@ -117,6 +117,14 @@ def test_a_thread_has_one_lane_in_profiles_that_nest() -> None:
         assert len(lanes) == len(dict(lanes)) == len({lane for _, lane in lanes}) == 2
 
 
+def test_what_has_waited_is_named() -> None:
+    with flow.flags(mock="launch=2ms"), profile() as prof:
+        x = flow.ones(3, device="mock:0")
+        assert [repr(x + 1)[:6], str(x[0] + 1)] == ["tensor", "2.0"]
+    waited = {record.name for record in prof.records if record.kind == "sync"}
+    assert {"__repr__", "__str__"} <= waited
+
+
 def test_nothing_is_recorded_outside() -> None:
     with profile() as prof:
         pass

@@ -225,9 +225,11 @@ PyObject* synchronize_function(Arguments arguments) {
 }
 
 /// The exception that a look at a tensor raises, or None; waits for its last write.
-py::object failure(const py::object& x, const char* method) {
-  PyObject* exception = failure_of(require_tensor(x.ptr(), method), method);
-  return exception ? py::reinterpret_steal<py::object>(exception) : py::object(py::none());
+/// failure(x, method)
+PyObject* failure_function(Arguments given) {
+  const char* const method = name_argument(given[1]);
+  PyObject* const exception = failure_of(require_tensor(given[0], method), method);
+  return exception ? exception : Py_NewRef(Py_None);
 }
 
 PyObject* default_device_of(Arguments) { return device_object(default_device()); }
@@ -237,6 +239,7 @@ PyObject* default_device_of(Arguments) { return device_object(default_device());
 void bind_machine_functions(py::module_& m) {
   static PyMethodDef often[] = {positional<synchronize_function, 1>("synchronize"),
                                 positional<default_device_of, 0>("get_default_device"),
+                                positional<failure_function, 2>("failure"),
                                 {nullptr, nullptr, 0, nullptr}};
   if (PyModule_AddFunctions(m.ptr(), often) < 0) throw PythonErrorSet{};
   m.def("barrier", [] {
@@ -273,7 +276,6 @@ void bind_machine_functions(py::module_& m) {
   m.def("empty_cache", &empty_cache);
   m.def("set_package_dir", &set_package_dir);
   m.def("set_exception_maker", [](const py::function& again) { set_exception_maker(again.ptr()); });
-  m.def("failure", &failure);
   m.def("shutdown", &shutdown);
 }
 
