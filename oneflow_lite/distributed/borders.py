@@ -107,24 +107,25 @@ def _rolled(x: GlobalTensor, shift: int, dim: int) -> GlobalTensor:
 
 
 @rule("concat", "concatenate")
-def concat(arrays: Sequence[Any], /, axis: int | None = 0, **options: Any) -> GlobalTensor:
+def concat(
+    arrays: Sequence[Any], /, axis: int | None = 0, out: None = None, **options: Any
+) -> GlobalTensor:
     """Return tensors joined along an axis, in the sbp of the first one.
 
     Along a split axis, elements move to where they are balanced in the result.
     """
-    if options.pop("out", None) is not None:
-        raise TypeError("[concat] out: not for a GlobalTensor; y[...] = flow.concat(...)")
     given = all_global("concat", arrays)
     if axis is None:
         return concat([ravel(x) for x in given], axis=0, **options)
     first = given[0]
     along = axis_of(axis, first.ndim, "concat")
     axes = [at for at, each in enumerate(first.sbp) if each.dim == along]
+    others = (first.shape[:along], first.shape[along + 1 :])
+    if any(
+        (x.shape[:along], x.shape[along + 1 :]) != others or x.ndim != first.ndim for x in given
+    ):
+        raise ValueError(f"[concat] shapes {[each.shape for each in given]} do not fit")
     sources, sbps = aligned("concat", given, along if len(axes) > 1 else None)
-    for x in sources:
-        rest = [extent for d, extent in enumerate(x.shape) if d != along]
-        if rest != [extent for d, extent in enumerate(first.shape) if d != along]:
-            raise ValueError(f"[concat] shapes {[each.shape for each in given]} do not fit")
     shape = list(first.shape)
     shape[along] = sum(x.shape[along] for x in sources)
     layout = Layout(shape, first.placement, sbps)
@@ -154,10 +155,10 @@ def _parts_of_result(sources: Sequence[GlobalTensor], result: Layout, axis: int)
 
 
 @rule("stack")
-def stack(arrays: Sequence[Any], /, axis: int = 0, **options: Any) -> GlobalTensor:
+def stack(
+    arrays: Sequence[Any], /, axis: int = 0, out: None = None, **options: Any
+) -> GlobalTensor:
     """Return tensors of one shape joined along a new axis, in the sbp of the first one."""
-    if options.pop("out", None) is not None:
-        raise TypeError("[stack] out: not for a GlobalTensor; y[...] = flow.stack(...)")
     given = all_global("stack", arrays)
     along = axis_of(axis, given[0].ndim + 1, "stack")
     return concat([expand_dims(x, along) for x in given], axis=along, **options)

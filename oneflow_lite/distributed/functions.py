@@ -54,9 +54,7 @@ def call(function: Any, args: tuple[Any, ...], names: dict[str, Any]) -> Any:
             "the same on all"
         )
     refuse_out(name, names.get("out"))
-    place = _place_of_out(function)
-    if place is not None and len(args) > place:
-        refuse_out(name, args[place])
+    refuse_out_by_place(name, function, args)
     if name in RULES:
         given = {key: x for key, x in names.items() if key != "out"}
         unknown = given.keys() - _parameters(RULES[name], tuple(given))
@@ -92,6 +90,13 @@ def refuse_out(name: str, out: Any) -> None:
     """Results of many ranks go nowhere but into a new tensor."""
     if out is not None:
         raise TypeError(f"[{name}] out: not for a GlobalTensor; y[...] = flow.{name}(...)")
+
+
+def refuse_out_by_place(name: str, function: Any, args: tuple[Any, ...]) -> None:
+    """The same for an argument without a name."""
+    place = _place_of_out(function)
+    if place is not None and len(args) > place:
+        refuse_out(name, args[place])
 
 
 def on_whole(

@@ -2,7 +2,7 @@
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from oneflow_lite import _C, display
 from oneflow_lite._C import GlobalTensor, Tensor
 from oneflow_lite.distributed import indexing, products, shapes
-from oneflow_lite.distributed.functions import RULES, is_here
+from oneflow_lite.distributed.functions import RULES, is_here, refuse_out_by_place
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.placement import Placement
 from oneflow_lite.distributed.sbp import Sbp, broadcast
@@ -206,6 +206,7 @@ def _without_out(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
                 f"[{name}] a GlobalTensor is no array, and takes no out=, which "
                 f"numpy.{name}(x) gives it: x.{name}(...), or flow.{name}(x, ...)"
             )
+        refuse_out_by_place(name, function, (self, *args))
         return function(self, *args, **names)
 
     return method
@@ -262,6 +263,20 @@ def __repr__(self: GlobalTensor) -> str:  # noqa: N807
     return f"GlobalTensor({layout}; rank {_C.rank_of(self)}: {part})"
 
 
+@_method
+def __iter__(self: GlobalTensor) -> Iterator[GlobalTensor]:  # noqa: N807
+    if self.ndim == 0:
+        raise TypeError("[iter] expected a dimension, got a 0-d tensor")
+    return (self[k] for k in range(len(self)))
+
+
+@_method
+def transpose(self: GlobalTensor, *axes: Any) -> GlobalTensor:
+    """Return the tensor with its dimensions in another, by default the opposite, order."""
+    given = axes[0] if len(axes) == 1 else axes or None
+    return shapes.transpose(self, given if given is None else shapes.listed(given))
+
+
 _METHODS["to_global"] = _METHODS.pop("_in_layout")
 _METHODS["__str__"] = __repr__
 _METHODS["__array_ufunc__"] = None  # NumPy's arrays leave operators to it
@@ -280,7 +295,7 @@ _METHODS["__rmatmul__"] = lambda b, a: products.matmul(a, b)
 _REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std")
 _OTHERS_WITH_OUT = ("cumsum", "cumprod", "take")
 _FUNCTIONS = (
-    *("reshape", "transpose", "swapaxes", "ravel", "flatten", "squeeze", "astype", "clip"),
+    *("reshape", "swapaxes", "ravel", "flatten", "squeeze", "astype", "clip"),
     *("argmax", "argmin", "argsort", "copy"),
 )
 _METHODS |= {name: RULES[name] for name in _FUNCTIONS}

@@ -34,10 +34,11 @@ from oneflow_lite.ops.creation.data import full, tensor
 from oneflow_lite.ops.creation.ranges import arange
 from oneflow_lite.ops.indexing import mode_number
 from oneflow_lite.ops.numpy import comparison, elementwise as extras
+from oneflow_lite.ops.numpy.shapes import copy
 from oneflow_lite.ops.statistics import reduction, scan
 
 
-@rule("asarray", "asanyarray", "ascontiguousarray")
+@rule("asarray", "asanyarray")
 def asarray(
     x: GlobalTensor, /, dtype: Any = None, *, device: Any = None, copy: bool | None = None
 ) -> GlobalTensor:
@@ -62,6 +63,14 @@ def asarray(
     return astype(x, dtype)
 
 
+@rule("ascontiguousarray")
+def ascontiguousarray(x: GlobalTensor, dtype: Any = None, *, device: Any = None) -> GlobalTensor:
+    """Return the tensor with parts that are row-major, and at least one dimension."""
+    made = asarray(x, dtype, device=device)
+    made = expand_dims(made) if made.ndim == 0 else made
+    return with_part(made, made.shape, made.sbp, data.ascontiguousarray)
+
+
 @rule("array")
 def array(
     data: GlobalTensor,
@@ -77,9 +86,9 @@ def array(
 
 
 @rule("copy")
-def copy_of(x: GlobalTensor, /) -> GlobalTensor:
+def copy_of(x: GlobalTensor, /, order: str = "K") -> GlobalTensor:
     """Return a copy in the same layout: each rank copies its part."""
-    return with_part(x, x.shape, x.sbp, _C.copy)
+    return with_part(x, x.shape, x.sbp, lambda part: copy(part, order))
 
 
 @rule("astype")
@@ -99,7 +108,7 @@ def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Any:
 
 
 @rule("clip")
-def clip(x: Any, /, min: Any = None, max: Any = None) -> GlobalTensor:
+def clip(x: Any, /, min: Any = None, max: Any = None, out: None = None) -> GlobalTensor:
     """Return the tensor, kept between bounds."""
     bounds = [each for each in (min, max) if each is not None]
 
@@ -130,21 +139,25 @@ def _along(
 
 
 @rule("sort")
-def sort(x: GlobalTensor, /, *, axis: int | None = -1, **options: Any) -> GlobalTensor:
+def sort(
+    x: GlobalTensor, /, axis: int | None = -1, kind: str | None = None, **options: Any
+) -> GlobalTensor:
     """Return a sorted copy; the tensor is split along another axis first, if it has one."""
     if axis is None:
-        return sort(ravel(x), axis=0, **options)
-    return _along("sort", x, axis, lambda part, at: sorting.sort(part, axis=at, **options))
+        return sort(ravel(x), 0, kind, **options)
+    return _along("sort", x, axis, lambda part, at: sorting.sort(part, at, kind, **options))
 
 
 @rule("argsort")
-def argsort(x: GlobalTensor, /, *, axis: int | None = -1, **options: Any) -> GlobalTensor:
+def argsort(
+    x: GlobalTensor, /, axis: int | None = -1, kind: str | None = None, **options: Any
+) -> GlobalTensor:
     """Return the positions that sort it; see ``sort``."""
-    if axis is None:
-        return argsort(ravel(x), axis=0, **options)
+    if axis is None or x.ndim == 0:
+        return argsort(ravel(x), 0 if axis is None else axis, kind, **options)
 
     def make(part: Tensor, at: int) -> Tensor:
-        return sorting.argsort(part, axis=at, **options)
+        return sorting.argsort(part, at, kind, **options)
 
     return _along("argsort", x, axis, make, "int64")
 
@@ -164,6 +177,8 @@ _PROD = _Running("cumulative_prod", scan.cumulative_prod, reduction.prod, elemen
 
 def _running(of: _Running, x: GlobalTensor, axis: int | None, dtype: Any) -> GlobalTensor:
     """Those of each part; then the parts before it are counted in."""
+    if x.ndim == 0:
+        x = ravel(x)
     if axis is None and x.ndim != 1:
         raise ValueError(f"[{of.name}] expected an axis for {x.ndim} dimensions")
     along = axis_of(0 if axis is None else axis, x.ndim, of.name)
@@ -202,7 +217,7 @@ def cumulative_sum(
     x: GlobalTensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> GlobalTensor:
     """Return the sums of all elements up to each one: in NumPy's order within a part."""
-    return _with_initial(_running(_SUM, x, axis, dtype), x, axis, 0, include_initial)
+    return _with_initial(_running(_SUM, x, axis, dtype), axis, 0, include_initial)
 
 
 @rule("cumulative_prod")
@@ -210,40 +225,44 @@ def cumulative_prod(
     x: GlobalTensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> GlobalTensor:
     """Return the products of all elements up to each one; see ``cumulative_sum``."""
-    return _with_initial(_running(_PROD, x, axis, dtype), x, axis, 1, include_initial)
+    return _with_initial(_running(_PROD, x, axis, dtype), axis, 1, include_initial)
 
 
 def _with_initial(
-    made: GlobalTensor, x: GlobalTensor, axis: int | None, first: int, is_wanted: bool
+    made: GlobalTensor, axis: int | None, first: int, is_wanted: bool
 ) -> GlobalTensor:
     if not is_wanted:
         return made
-    along = axis_of(0 if axis is None else axis, x.ndim, "cumulative")
-    shape = [1 if d == along else extent for d, extent in enumerate(x.shape)]
+    along = axis_of(0 if axis is None else axis, made.ndim, "cumulative")
+    shape = [1 if d == along else extent for d, extent in enumerate(made.shape)]
     sbps = [broadcast if each.dim == along else each for each in made.sbp]
-    layout = Layout(shape, x.placement, sbps)
-    box = layout.box(_C.rank_of(x))
-    extents = [0] * x.ndim if box is None else [each.stop - each.start for each in box]
+    layout = Layout(shape, made.placement, sbps)
+    box = layout.box(_C.rank_of(made))
+    extents = [0] * made.ndim if box is None else [each.stop - each.start for each in box]
     part = full(extents, first, dtype=made.dtype, device=made.to_local().device)
-    return concat([_C.of_part(part, layout, x), made], axis=along)
+    return concat([_C.of_part(part, layout, made), made], axis=along)
 
 
 @rule("cumsum")
-def cumsum(x: GlobalTensor, /, axis: int | None = None, dtype: Any = None) -> GlobalTensor:
+def cumsum(
+    x: GlobalTensor, /, axis: int | None = None, dtype: Any = None, out: None = None
+) -> GlobalTensor:
     """Return the running sums; without an axis, of the flattened tensor."""
     return _running(_SUM, ravel(x) if axis is None else x, axis, dtype)
 
 
 @rule("cumprod")
-def cumprod(x: GlobalTensor, /, axis: int | None = None, dtype: Any = None) -> GlobalTensor:
+def cumprod(
+    x: GlobalTensor, /, axis: int | None = None, dtype: Any = None, out: None = None
+) -> GlobalTensor:
     """Return the running products; without an axis, of the flattened tensor."""
     return _running(_PROD, ravel(x) if axis is None else x, axis, dtype)
 
 
 def _position(name: str, x: GlobalTensor, axis: int | None, keepdims: bool) -> GlobalTensor:
     """Where the first largest, or smallest, element along an axis is; NaN is both."""
-    if axis is None:
-        found = _position(name, ravel(x), 0, False)
+    if axis is None or x.ndim == 0:
+        found = _position(name, ravel(x), 0 if axis is None else axis, False)
         return expand_dims(found, tuple(range(x.ndim))) if keepdims and x.ndim else found
     along = axis_of(axis, x.ndim, name)
     if x.shape[along] == 0:
@@ -296,21 +315,21 @@ def argmin(
 
 
 @rule("count_nonzero")
-def count_nonzero(x: GlobalTensor, /, *, axis: Any = None, keepdims: bool = False) -> GlobalTensor:
+def count_nonzero(x: GlobalTensor, /, axis: Any = None, *, keepdims: bool = False) -> GlobalTensor:
     """Return how many elements are not zero."""
     return sum(x != 0, axis, dtype="int64", keepdims=keepdims)
 
 
 @rule("take")
 def take(
-    x: GlobalTensor, /, indices: Any, axis: int | None = None, *, mode: str = "raise"
+    x: GlobalTensor, /, indices: Any, axis: int | None = None, out: None = None, mode: str = "raise"
 ) -> GlobalTensor:
     """Return elements, or parts along an axis, by indices that each rank has all of.
 
     Along a split axis each rank gives what it has; the result is whole on all of them.
     """
-    if axis is None:
-        x, axis = ravel(x), 0
+    if axis is None or x.ndim == 0:
+        x, axis = ravel(x), 0 if axis is None else axis
     along = axis_of(axis, x.ndim, "take")
     mode_number(mode, "take")
     wanted = _indices_of(x, indices)

@@ -147,6 +147,8 @@ def matmul(a: Any, b: Any) -> GlobalTensor:
     """
     a, b = _both(a, b)
     for each in (a, b):
+        if isinstance(each, (int, float, complex, np.generic)):
+            raise ValueError("[matmul] expected at least one dimension, got a number")
         if not isinstance(each, GlobalTensor):
             raise TypeError(
                 f"[matmul] expected two GlobalTensors, got {type(each).__name__}; "
@@ -166,7 +168,7 @@ def matmul(a: Any, b: Any) -> GlobalTensor:
 
 
 @rule("dot")
-def dot(a: Any, b: Any) -> GlobalTensor:
+def dot(a: Any, b: Any, out: None = None) -> GlobalTensor:
     """Return the product over the last axis of the left one, and the last but one of the right."""
     a, b = _both(a, b)
     if a.ndim == 0 or b.ndim == 0:

@@ -131,7 +131,7 @@ def _keeps(own: np.dtype[Any], dtype: Any = None) -> bool:
 
 @rule("sum")
 def sum(
-    x: GlobalTensor, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False
+    x: GlobalTensor, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False
 ) -> GlobalTensor:
     """Return the sum over axes: NumPy's order within a rank, a balanced tree across.
 
@@ -155,42 +155,55 @@ def sum(
 
 @rule("prod")
 def prod(
-    x: GlobalTensor, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False
+    x: GlobalTensor, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False
 ) -> GlobalTensor:
     """Return the product over axes; see ``sum``."""
     return _reduce("prod", "prod", x, axis, keepdims, dtype=dtype)
 
 
 @rule("max", "amax")
-def max(x: GlobalTensor, axis: Axis = None, *, keepdims: bool = False) -> GlobalTensor:
+def max(
+    x: GlobalTensor, axis: Axis = None, out: None = None, keepdims: bool = False
+) -> GlobalTensor:
     """Return the largest elements over axes, NaN where there is one; see ``sum``."""
     return _reduce("max", "max", x, axis, keepdims)
 
 
 @rule("min", "amin")
-def min(x: GlobalTensor, axis: Axis = None, *, keepdims: bool = False) -> GlobalTensor:
+def min(
+    x: GlobalTensor, axis: Axis = None, out: None = None, keepdims: bool = False
+) -> GlobalTensor:
     """Return the smallest elements over axes, NaN where there is one; see ``sum``."""
     return _reduce("min", "min", x, axis, keepdims)
 
 
 @rule("any")
-def any(x: GlobalTensor, axis: Axis = None, *, keepdims: bool = False) -> GlobalTensor:
+def any(
+    x: GlobalTensor, axis: Axis = None, out: None = None, keepdims: bool = False
+) -> GlobalTensor:
     """Return whether any elements over axes are true; see ``sum``."""
     return _reduce("any", "any", x, axis, keepdims)
 
 
 @rule("all")
-def all(x: GlobalTensor, axis: Axis = None, *, keepdims: bool = False) -> GlobalTensor:
+def all(
+    x: GlobalTensor, axis: Axis = None, out: None = None, keepdims: bool = False
+) -> GlobalTensor:
     """Return whether all elements over axes are true; see ``sum``."""
     return _reduce("all", "all", x, axis, keepdims)
 
 
 @rule("mean")
-def mean(x: GlobalTensor, axis: Axis = None, *, keepdims: bool = False) -> GlobalTensor:
+def mean(
+    x: GlobalTensor, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False
+) -> GlobalTensor:
     """Return the mean over axes: the sum over the number of elements; see ``sum``.
 
     float16 and bfloat16 are added in float32, integers in float64, as NumPy does.
     """
+    if dtype is not None:
+        made = mean(x.astype(dtype), axis, keepdims=keepdims)
+        return made if made.dtype == dtype else made.astype(dtype)
     axes = _axes(axis, x.ndim, "mean")
     count = math.prod(x.shape[a] for a in axes)
     whole = "float64" if x.dtype.kind in "biu" else None
@@ -208,10 +221,11 @@ def var(
     x: GlobalTensor,
     axis: Axis = None,
     dtype: Any = None,
-    *,
-    correction: float | None = None,
+    out: None = None,
     ddof: float | None = None,
     keepdims: bool = False,
+    *,
+    correction: float | None = None,
 ) -> GlobalTensor:
     """Return the mean squared distance from the mean, in two passes; see ``mean``."""
     if correction is not None and ddof is not None:
@@ -232,10 +246,19 @@ def var(
 
 
 @rule("std")
-def std(x: GlobalTensor, axis: Axis = None, dtype: Any = None, **options: Any) -> GlobalTensor:
+def std(
+    x: GlobalTensor,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float | None = None,
+    keepdims: bool = False,
+    *,
+    correction: float | None = None,
+) -> GlobalTensor:
     """Return the square root of ``var``, rounded once."""
     if dtype is not None:
         x = x.astype(dtype)
     wide = computed_in(x.dtype)
-    made: Any = sqrt(var(x.astype(wide), axis, **options))
+    made: Any = sqrt(var(x.astype(wide), axis, ddof=ddof, keepdims=keepdims, correction=correction))
     return cast("GlobalTensor", made if wide == x.dtype else made.astype(x.dtype))

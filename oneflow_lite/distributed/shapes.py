@@ -137,7 +137,8 @@ def squeeze(x: GlobalTensor, /, axis: int | Sequence[int] | None = None) -> Glob
     if axis is None:
         gone = [place for place, extent in enumerate(x.shape) if extent == 1]
     else:
-        gone = [axis_of(each, x.ndim, "squeeze") for each in listed(axis)]
+        given = [axis_of(each, max(x.ndim, 1), "squeeze") for each in listed(axis)]
+        gone = given if x.ndim else []  # NumPy takes an axis 0 of a 0-d array
     for place in gone:
         if x.shape[place] != 1:
             raise ValueError(f"[squeeze] axis {place} has extent {x.shape[place]}, expected 1")
@@ -231,7 +232,7 @@ def reshape(x: GlobalTensor, /, *shape: Any, copy: bool | None = None) -> Global
         if shape[1] != "C":
             raise TypeError(f"[reshape] order: expected 'C' for a GlobalTensor, got {shape[1]!r}")
         shape = shape[:1]
-    given = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+    given = listed(shape[0]) if len(shape) == 1 else shape
     wanted, layout = _reshaped(_C.layout_of(x), tuple(map(index, given)))
     part = _C.bring("reshape", x, wanted).to_local()
     box = layout.box(_C.rank_of(x))

@@ -1,5 +1,6 @@
 """Operations on tensors of many ranks: the rules, by brute force against NumPy."""
 
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -229,5 +230,109 @@ def test_what_one_tensor_refuses_or_takes() -> None:
             for axis in (0, -1):
                 expected = getattr(np, name)(np.float64(3), axis=axis)
                 check(getattr(flow, name)(number, axis=axis), np.asarray(expected))
+
+    on_ranks(program, 2)
+
+
+A = np.arange(20.0).reshape(5, 4) - 8
+# Of NumPy, or of the package, and a tensor: arguments without names, in NumPy's order.
+BY_PLACE: dict[str, Callable[[Any, Any], Any]] = {
+    "sum": lambda m, x: m.sum(x, 0, None, None, True),
+    "prod": lambda m, x: m.prod(x, 1, None, None, True),
+    "max": lambda m, x: m.max(x, 0, None, True),
+    "min": lambda m, x: m.min(x, None, None, True),
+    "any": lambda m, x: m.any(x, 0, None, True),
+    "all": lambda m, x: m.all(x, 0, None, True),
+    "mean": lambda m, x: m.mean(x, 0, None, None, True),
+    "mean in a dtype": lambda m, x: m.mean(x, 0, "float32"),
+    "mean in integers": lambda m, x: m.mean(x + 0.5, 0, "int32"),
+    "var": lambda m, x: m.var(x, 0, None, None, 1, True),
+    "std": lambda m, x: m.std(x, 0, None, None, 1, True),
+    "sum of a method": lambda m, x: x.sum(0, None, None, True),
+    "max of a method": lambda m, x: x.max(1, None, True),
+    "sort": lambda m, x: m.sort(x, 0, "stable"),
+    "argsort": lambda m, x: m.argsort(x, 0, "stable"),
+    "argsort of a method": lambda m, x: x.argsort(0),
+    "count_nonzero": lambda m, x: m.count_nonzero(x, 0),
+    "cumsum": lambda m, x: m.cumsum(x, 0, None, None),
+    "cumprod": lambda m, x: m.cumprod(x, 0, None, None),
+    "take": lambda m, x: m.take(x, [7, -9], 0, None, "wrap"),
+    "clip": lambda m, x: m.clip(x, 0, 3, None),
+    "concatenate": lambda m, x: m.concatenate([x, x], -1, None),
+    "stack": lambda m, x: m.stack([x, x], 1, None),
+    "dot": lambda m, x: m.dot(x, x.T, None),
+    "copy": lambda m, x: m.copy(x, "C"),
+    "transpose": lambda m, x: x.transpose(1, 0),
+    "transpose by a tuple": lambda m, x: x.transpose((1, 0)),
+    "reshape": lambda m, x: m.reshape(x, np.int64(20)),
+    "rows": lambda m, x: m.stack(list(x)),
+}
+
+
+@pytest.mark.parametrize("name", BY_PLACE)
+def test_arguments_by_place(name: str) -> None:
+    def program() -> None:
+        expected = np.asarray(BY_PLACE[name](np, A))
+        for how in (sbp.broadcast, sbp.split(0), sbp.split(1), sbp.partial_sum):
+            x = BY_PLACE[name](flow, flow.tensor(A, placement=placement.all("cpu"), sbp=how))
+            assert (x.shape, x.dtype) == (expected.shape, expected.dtype)
+            np.testing.assert_allclose(x.full().numpy(), expected, rtol=1e-6)
+
+    on_ranks(program, 2)
+
+
+def test_a_target_by_place_is_refused() -> None:
+    def program() -> None:
+        x = flow.tensor(A, placement=placement.all("cpu"), sbp=sbp.split(0))
+        for call in (
+            lambda: flow.sum(x, 0, None, x[0]),
+            lambda: x.sum(0, None, x[0]),
+            lambda: x.max(0, x[0]),
+            lambda: flow.concat([x, x], 0, x),
+            lambda: flow.take(x, [0], 0, x),
+        ):
+            with pytest.raises(TypeError, match="out: not for a GlobalTensor"):
+                call()
+
+    on_ranks(program, 2)
+
+
+# Along axis 0 of a number, which NumPy takes as one element in a row.
+OF_A_NUMBER: dict[str, Callable[[Any, Any], Any]] = {
+    "argsort": lambda m, x: m.argsort(x, 0),
+    "argmax": lambda m, x: m.argmax(x, 0),
+    "argmin": lambda m, x: m.argmin(x, -1, keepdims=True),
+    "cumsum": lambda m, x: m.cumsum(x, 0),
+    "cumprod": lambda m, x: m.cumprod(x, -1),
+    "cumulative_sum": lambda m, x: m.cumulative_sum(x),
+    "cumulative_prod": lambda m, x: m.cumulative_prod(x, axis=0, include_initial=True),
+    "take": lambda m, x: m.take(x, [0, -1], 0),
+    "squeeze": lambda m, x: m.squeeze(x, -1),
+    "ascontiguousarray": lambda m, x: m.ascontiguousarray(x),
+}
+
+
+@pytest.mark.parametrize("name", OF_A_NUMBER)
+def test_an_axis_of_a_number(name: str) -> None:
+    def program() -> None:
+        call = OF_A_NUMBER[name]
+        for how in (sbp.broadcast, sbp.partial_sum):
+            x = flow.tensor(3.5, placement=placement.all("cpu"), sbp=how)
+            check(call(flow, x), np.asarray(call(np, np.array(3.5))))
+        with pytest.raises(np.exceptions.AxisError):
+            flow.cumsum(x, 1)
+        with pytest.raises(TypeError, match="0-d"):
+            iter(x)
+
+    on_ranks(program, 2)
+
+
+def test_shapes_that_do_not_fit_are_value_errors() -> None:
+    def program() -> None:
+        x = flow.tensor(A, placement=placement.all("cpu"), sbp=sbp.split(0))
+        with pytest.raises(ValueError, match="do not fit"):
+            flow.concat([x, x[0]])
+        with pytest.raises(ValueError, match="at least one dimension"):
+            x @ 2
 
     on_ranks(program, 2)
