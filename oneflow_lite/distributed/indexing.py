@@ -66,17 +66,16 @@ def _is_basic(key: Any) -> bool:
         each is None
         or each is Ellipsis
         or (isinstance(each, slice) and Tensor not in map(type, (each.start, each.stop, each.step)))
-        or (
-            not isinstance(each, (bool, np.bool_, Tensor))
-            and hasattr(each, "__index__")
-            and not _ndim(each)
-        )
+        or _is_integer(each)
         for each in keys
     )
 
 
-def _ndim(key: Any) -> int:
-    return len(getattr(key, "shape", ()))
+def _is_integer(key: Any) -> bool:
+    """Of Python or of NumPy, whose arrays without dimensions may be masks."""
+    if isinstance(key, (np.ndarray, np.generic)):
+        return key.ndim == 0 and key.dtype.kind in "iu"
+    return hasattr(key, "__index__") and not isinstance(key, (bool, Tensor))
 
 
 def _parsed(key: Any, shape: Sequence[int]) -> _Key:
@@ -295,7 +294,8 @@ def _as_array(x: GlobalTensor, value: Any) -> np.ndarray[Any, Any]:
     """What is no tensor, for x: numbers that x cannot hold are an error on all ranks."""
     made = np.asarray(value)
     is_weak = isinstance(value, (int, float, complex, np.generic, list, tuple))
-    if not is_weak or made.dtype.kind not in "biufcV":
+    is_large = made.dtype.kind == "O" and all(isinstance(each, int) for each in made.flat)
+    if not is_weak or not (is_large or made.dtype.kind in "biufcV"):
         return made
     made = np.empty(made.shape, x.dtype)
     made[...] = value

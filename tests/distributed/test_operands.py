@@ -291,3 +291,34 @@ def test_many_ranks_have_no_target(kind: Any) -> None:
         assert (t.numpy() == 1).all()
 
     on_ranks(program, 2)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint64", "float32", "float64", "complex64"])
+def test_large_integers_are_written_as_in_numpy(dtype: str) -> None:
+    def program() -> None:
+        for how in (sbp.broadcast, sbp.split(0)):
+            x, v = spread(np.zeros(4, dtype), how), np.zeros(4, dtype)
+            if v.dtype.kind in "iu":
+                for value in (1 << 70, [1, 1 << 70, 2, 3]):
+                    with pytest.raises(OverflowError):
+                        x[...] = value
+            else:
+                x[1:] = v[1:] = 1 << 70
+                x[:2] = v[:2] = [1 << 65, -(1 << 65)]
+            np.testing.assert_array_equal(x.full().numpy(), v)
+
+    on_ranks(program, 2)
+
+
+def test_an_array_without_dimensions_is_a_mask_or_an_index() -> None:
+    def program() -> None:
+        x, v = spread(A), A.copy()
+        for key in (np.array(True), np.array(False), np.array(1), (0, np.array(-1))):
+            np.testing.assert_array_equal(x[key].numpy(), v[key])
+        x[np.array(True)] = v[np.array(True)] = 3.0
+        x[np.array(False)] = v[np.array(False)] = 4.0
+        np.testing.assert_array_equal(x.numpy(), v)
+        with pytest.raises(IndexError):
+            x[np.array(1.0)]
+
+    on_ranks(program, 2)
