@@ -13,7 +13,12 @@ their results, and what has to move from rank to rank moves while the program go
 """
 
 from oneflow_lite._C import DesyncError as DesyncError, RankError as RankError
-from oneflow_lite.distributed import lanes as lanes, reductions as reductions, sbp as sbp
+from oneflow_lite.distributed import (
+    copies as copies,
+    lanes as lanes,
+    reductions as reductions,
+    sbp as sbp,
+)
 from oneflow_lite.distributed.agreement import barrier as barrier
 from oneflow_lite.distributed.files import load as load, save as save
 from oneflow_lite.distributed.global_tensor import GlobalTensor as GlobalTensor

@@ -6,6 +6,7 @@ takes the same data on all ranks, of which each keeps its box.
 """
 
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def created(
     fill: Any = names.get("fill_value", args[1] if len(args) > 1 else 0)
     if name in _OF_A_SHAPE and np.ndim(fill) == 0:  # an array is broadcast to the whole
         shape = args[0] if args else names.pop("shape")
-        extents = [shape] if hasattr(shape, "__index__") else list(shape)
+        extents = [index(each) for each in ([shape] if hasattr(shape, "__index__") else shape)]
         layout = Layout(extents, placement, whole)
         box = layout.box(rank)
         own = [0] if box is None else [each.stop - each.start for each in box]

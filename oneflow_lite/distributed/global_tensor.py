@@ -191,9 +191,14 @@ def __reduce_ex__(self: GlobalTensor, protocol: Any) -> Any:  # noqa: N807
 
 
 @_method
-def __deepcopy__(self: GlobalTensor, memo: dict[int, Any]) -> GlobalTensor:  # noqa: N807
+def __copy__(self: GlobalTensor) -> GlobalTensor:  # noqa: N807
     copied: GlobalTensor = RULES["copy"](self)
     return copied
+
+
+@_method
+def __deepcopy__(self: GlobalTensor, memo: dict[int, Any]) -> GlobalTensor:  # noqa: N807
+    return self.__copy__()
 
 
 def _without_out(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -300,7 +305,6 @@ _FUNCTIONS = (
 )
 _METHODS |= {name: RULES[name] for name in _FUNCTIONS}
 _METHODS |= {name: _without_out(name, RULES[name]) for name in _REDUCTIONS + _OTHERS_WITH_OUT}
-_METHODS["__copy__"] = RULES["copy"]
 
 
 def _in_place(name: str, operator: Callable[[Any, Any], Any]) -> Callable[..., Any]:

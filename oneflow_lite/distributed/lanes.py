@@ -8,12 +8,9 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import GlobalTensor, Tensor
 from oneflow_lite.distributed.borders import concat
-from oneflow_lite.distributed.creation import created, like
 from oneflow_lite.distributed.functions import (
-    global_tensors,
     refuse_out,
     require_one_placement,
-    require_together,
     rule,
 )
 from oneflow_lite.distributed.layout import Layout
@@ -28,75 +25,12 @@ from oneflow_lite.distributed.shapes import (
     squeeze,
     with_part,
 )
-from oneflow_lite.ops import data_types, elementwise, indexing, searching, sorting
-from oneflow_lite.ops.creation import data
+from oneflow_lite.ops import elementwise, indexing, searching, sorting
 from oneflow_lite.ops.creation.data import full, tensor
 from oneflow_lite.ops.creation.ranges import arange
 from oneflow_lite.ops.indexing import mode_number
 from oneflow_lite.ops.numpy import comparison, elementwise as extras
-from oneflow_lite.ops.numpy.shapes import copy
 from oneflow_lite.ops.statistics import reduction, scan
-
-
-@rule("asarray", "asanyarray")
-def asarray(
-    x: GlobalTensor, /, dtype: Any = None, *, device: Any = None, copy: bool | None = None
-) -> GlobalTensor:
-    """Return the tensor itself, or in another dtype; ``copy``: with memory of its own.
-
-    Raises
-    ------
-    TypeError
-        For a device, which the placement decides.
-    ValueError
-        For ``copy=False`` and another dtype.
-    """
-    if device is not None:
-        raise TypeError(
-            f"[asarray] device: the placement decides, got {device!r}; "
-            "x.to_global(placement=...) gives another one"
-        )
-    if dtype is None or x.dtype == dtype:
-        return copy_of(x) if copy else x
-    if copy is False:
-        raise ValueError(f"[asarray] copy=False, but {x.dtype} becomes {np.dtype(dtype)} by a copy")
-    return astype(x, dtype)
-
-
-@rule("ascontiguousarray")
-def ascontiguousarray(x: GlobalTensor, dtype: Any = None, *, device: Any = None) -> GlobalTensor:
-    """Return the tensor with parts that are row-major, and at least one dimension."""
-    made = asarray(x, dtype, device=device)
-    made = expand_dims(made) if made.ndim == 0 else made
-    return with_part(made, made.shape, made.sbp, data.ascontiguousarray)
-
-
-@rule("array")
-def array(
-    data: GlobalTensor,
-    dtype: Any = None,
-    *,
-    copy: bool | None = True,
-    ndmin: int = 0,
-    device: Any = None,
-) -> GlobalTensor:
-    """Return a copy with at least ``ndmin`` dimensions, the new ones first; see ``asarray``."""
-    made = asarray(data, dtype, device=device, copy=copy)
-    return expand_dims(made, tuple(range(ndmin - made.ndim))) if made.ndim < ndmin else made
-
-
-@rule("copy")
-def copy_of(x: GlobalTensor, /, order: str = "K") -> GlobalTensor:
-    """Return a copy in the same layout: each rank copies its part."""
-    return with_part(x, x.shape, x.sbp, lambda part: copy(part, order))
-
-
-@rule("astype")
-def astype(x: GlobalTensor, /, dtype: Any, **options: Any) -> GlobalTensor:
-    """Return the tensor in another dtype; partial values are made whole first."""
-    return _C.elementwise_of_parts(
-        "astype", lambda part: data_types.astype(part, dtype, **options), x
-    )
 
 
 @rule("where")
@@ -397,54 +331,6 @@ def _taken(part: Tensor, wanted: Tensor, axis: int, box: slice, extent: int, mod
     found = indexing.take(part, own, axis=axis)
     mask = is_mine.reshape([*wanted.shape, *[1] * (part.ndim - axis - 1)])
     return searching.where(mask, found, full((), nothing, dtype=part.dtype, device=part.device))
-
-
-def _of_like(
-    function: Callable[..., Tensor], of_shape: Callable[..., Tensor]
-) -> Callable[..., GlobalTensor]:
-    def make(
-        x: Any, /, *args: Any, placement: Any = None, sbp: Any = None, **names: Any
-    ) -> GlobalTensor:
-        if names.pop("shape", None) is not None:
-            raise TypeError(
-                f"[{function.__name__}] shape: not for a GlobalTensor; "
-                f"flow.{of_shape.__name__}(shape, placement=x.placement, sbp=x.sbp)"
-            )
-        if placement is None and sbp is None:
-            return like(x, lambda part: function(part, *args, **names))
-        given = {"dtype": x.dtype} | {name: each for name, each in names.items() if each}
-        ranks = x.placement if placement is None else placement
-        return created(of_shape, (x.shape, *args), given, ranks, sbp or broadcast)
-
-    return make
-
-
-for _function, _of_shape in (
-    (data.zeros_like, data.zeros),
-    (data.ones_like, data.ones),
-    (data.empty_like, data.empty),
-):
-    rule(_function.__name__)(_of_like(_function, _of_shape))
-_full_of_number = _of_like(data.full_like, data.full)
-
-
-@rule("full_like")
-def full_like(x: Any, /, fill_value: Any, dtype: Any = None, **names: Any) -> GlobalTensor:
-    """Return a tensor like x, filled with a number or with what broadcasts to its shape."""
-    given = (x, fill_value)
-    for first in global_tensors(given):
-        require_together("full_like", first, given)
-    if not isinstance(x, GlobalTensor):
-        raise TypeError(
-            f"[full_like] x: expected a global tensor beside a global fill_value, got "
-            f"{type(x).__name__}; write flow.tensor(x, placement=..., sbp=...)"
-        )
-    is_number = np.ndim(fill_value) == 0 and not isinstance(fill_value, GlobalTensor)
-    if is_number or names.keys() & {"placement", "sbp"}:
-        return _full_of_number(x, fill_value, dtype=dtype, **names)
-    made = _full_of_number(x, 0, dtype=dtype, **names)
-    made[...] = fill_value
-    return made
 
 
 def _elementwise(function: Callable[..., Tensor], count: int) -> Callable[..., GlobalTensor]:

@@ -336,3 +336,38 @@ def test_shapes_that_do_not_fit_are_value_errors() -> None:
             x @ 2
 
     on_ranks(program, 2)
+
+
+def test_a_device_is_decided_by_the_placement() -> None:
+    """Else a part would be where no operation looks for it."""
+
+    def program() -> None:
+        x = flow.tensor(A, placement=placement.all("cpu"), sbp=sbp.split(0))
+        for call in (
+            lambda: x.astype("float32", device="mock:0"),
+            lambda: flow.zeros_like(x, device="mock:0"),
+            lambda: flow.full_like(x, 3, device="mock:0"),
+            lambda: flow.empty_like(x, placement=x.placement, device="mock:0"),
+        ):
+            with pytest.raises(TypeError, match="device: the placement decides"):
+                call()
+
+    on_ranks(program, 2)
+
+
+def test_tensors_like_another_one_take_arguments_by_place() -> None:
+    def program() -> None:
+        ranks = placement.all("cpu")
+        x = flow.tensor(A, placement=ranks, sbp=sbp.split(0))
+        for names in ({}, {"placement": ranks}, {"sbp": sbp.split(1)}):
+            made = flow.ones_like(x, "int8", "K", **names)
+            check(made, np.ones_like(A, "int8"))
+            check(flow.full_like(x, 3, "float32", None, **names), np.full_like(A, 3, "float32"))
+            assert made.sbp == ((names.get("sbp", sbp.broadcast),) if names else x.sbp)
+            with pytest.raises(TypeError, match="column-major"):
+                flow.zeros_like(x, None, "F", **names)
+        for shape in (1.5, "a", (2, 1.5)):
+            with pytest.raises(TypeError, match="cannot be interpreted as an integer|iterable"):
+                flow.zeros(shape, placement=ranks)
+
+    on_ranks(program, 2)
