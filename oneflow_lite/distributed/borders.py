@@ -133,11 +133,8 @@ def concat(
         parts = _parts_of_result(sources, layout, axes[0])
     else:
         parts = [x.to_local() for x in sources]
-    if is_here(first):
-        made = joining.concat(parts, axis=along, **options)
-    else:
-        dtype = options.get("dtype") or np.result_type(*(x.dtype for x in sources))
-        made = first.to_local().astype(dtype)
+    # Outside of the placement, of no elements in one dimension: its dtype.
+    made = joining.concat(parts, axis=along if is_here(first) else 0, **options)
     return _C.of_part(made, layout, first)
 
 

@@ -215,8 +215,10 @@ def setitem(x: GlobalTensor, key: Any, value: Any) -> None:
         return _set_advanced(x, key, value)
     wanted = _parsed(key, x.shape)
     if not isinstance(value, GlobalTensor):
+        array = value.reshape(value.shape[_leading(value, wanted) :])
+        array = np.broadcast_to(array, _shape_of(wanted)).reshape(wanted.shape())
         if is_here(x):
-            x.to_local()[_local(x, wanted)] = _piece(x, wanted, value)
+            x.to_local()[_local(x, wanted)] = _piece(x, wanted, array)
         return None
     if extra := _leading(value, wanted):
         value = squeeze(value, tuple(range(extra)))
@@ -248,10 +250,7 @@ def _write(x: GlobalTensor, key: _Key, value: GlobalTensor) -> None:
 
 
 def _piece(x: GlobalTensor, key: _Key, value: Any) -> Any:
-    """The part of a value, of the shape that the key has or one that broadcasts, for this rank."""
-    if not isinstance(value, Tensor):
-        value = value.reshape(value.shape[_leading(value, key) :])
-        value = np.broadcast_to(value, _shape_of(key)).reshape(key.shape())
+    """The part of a value of the shape that the key has, for this rank."""
     box = x.layout.box(_C.rank_of(x))
     assert box is not None
     ranges = [each.within(extent) for each, extent in zip(key.along, box, strict=True)]

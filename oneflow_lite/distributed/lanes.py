@@ -212,7 +212,7 @@ def _position(name: str, x: GlobalTensor, axis: int | None, keepdims: bool) -> G
     layout = Layout(shape, x.placement, sbps)
     part = source.to_local()
     if box is None:
-        made = part.astype("int64")
+        made = full(0, 0, dtype="int64", device=part.device)
     else:
         # NaN is unlike itself, and NumPy's extreme where there is one.
         hits = (part == best) | ((part != part) & (best != best))
@@ -279,6 +279,8 @@ def take(
         )
     ]
     cut = any(each.op is not None for each in sbps)
+    if mode == "raise":
+        _require_within(wanted if cut else indices, along, x.shape[along])
     box = source.layout.box(_C.rank_of(x))
     part = source.to_local()
     if box is None:
@@ -302,6 +304,16 @@ def _indices_of(x: GlobalTensor, indices: Any) -> Tensor:
     return _wide(tensor(np.asarray(indices), device=x.to_local().device))
 
 
+def _require_within(indices: Any, axis: int, extent: int) -> None:
+    """IndexError for indices out of bounds; those of a global tensor are not looked at."""
+    if isinstance(indices, GlobalTensor):
+        return
+    number = np.asarray(indices.numpy() if isinstance(indices, Tensor) else indices)
+    number = number.astype("int64")
+    if number.size and not -extent <= number.min() <= number.max() < extent:
+        raise IndexError(f"[take] an index is out of bounds for axis {axis} with size {extent}")
+
+
 def _wide(indices: Tensor) -> Tensor:
     """Indices as int64, which holds each extent; those of uint64 wrap, as in one tensor."""
     if indices.dtype.kind not in "iu" and indices.size:
@@ -317,9 +329,6 @@ def _taken(part: Tensor, wanted: Tensor, axis: int, box: slice, extent: int, mod
     elif mode == "clip":
         wanted = elementwise.clip(wanted, 0, extent - 1)
     else:
-        number = wanted.numpy()
-        if number.size and not -extent <= number.min() <= number.max() < extent:
-            raise IndexError(f"[take] an index is out of bounds for axis {axis} with size {extent}")
         wanted = searching.where(wanted < 0, wanted + extent, wanted)
     zeros = {"f": -0.0, "V": -0.0, "c": complex(-0.0, -0.0), "b": False}  # V: bfloat16
     nothing: Any = zeros.get(part.dtype.kind, 0)

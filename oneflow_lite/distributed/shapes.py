@@ -13,6 +13,7 @@ from oneflow_lite.distributed.functions import KNOWN, is_here, require_one_place
 from oneflow_lite.distributed.layout import Layout
 from oneflow_lite.distributed.placement import Placement
 from oneflow_lite.distributed.sbp import Sbp, broadcast, split
+from oneflow_lite.ops.creation.data import empty
 from oneflow_lite.ops.manipulation import shapes
 
 
@@ -43,7 +44,10 @@ def with_part(
     ``dtype``: that of the result, if it is another one than that of x.
     """
     part = x.to_local()
-    made = make(part) if is_here(x) else part if dtype is None else part.astype(dtype)
+    if is_here(x):
+        made = make(part)
+    else:
+        made = part if dtype is None else empty(0, dtype=dtype, device=part.device)
     return _C.of_part(made, Layout(list(shape), x.placement, list(sbps)), x)
 
 
@@ -138,6 +142,8 @@ def squeeze(x: GlobalTensor, /, axis: int | Sequence[int] | None = None) -> Glob
         gone = [place for place, extent in enumerate(x.shape) if extent == 1]
     else:
         given = [axis_of(each, max(x.ndim, 1), "squeeze") for each in listed(axis)]
+        if len(set(given)) < len(given):
+            raise ValueError(f"[squeeze] an axis is given twice: {tuple(listed(axis))}")
         gone = given if x.ndim else []  # NumPy takes an axis 0 of a 0-d array
     for place in gone:
         if x.shape[place] != 1:

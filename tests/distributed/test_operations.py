@@ -371,3 +371,41 @@ def test_tensors_like_another_one_take_arguments_by_place() -> None:
                 flow.zeros(shape, placement=ranks)
 
     on_ranks(program, 2)
+
+
+# Of the package and a tensor: calls that succeed, and calls that do not.
+OUTSIDE: dict[str, Callable[[Any], Any]] = {
+    "concat of two narrow dtypes": lambda x: flow.concat([x.real.astype("float16"), narrow(x)]),
+    "stack of two narrow dtypes": lambda x: flow.stack([narrow(x), x.real.astype("float16")]),
+    "argmax": lambda x: flow.argmax(x, 0),
+    "argmin": lambda x: flow.argmin(x),
+    "argsort": lambda x: flow.argsort(x, 1),
+    "concat by a rule": lambda x: flow.concat([x.real, x.real], dtype="int8"),
+    "squeeze twice": lambda x: flow.squeeze(x[:1], (0, 0)),
+    "take out of bounds": lambda x: flow.take(x, [0, 9], 0),
+    "write what does not fit": lambda x: x.__setitem__(0, np.arange(3)),
+    "full_like of what does not fit": lambda x: flow.full_like(x, np.arange(3)),
+}
+
+
+def narrow(x: Any) -> Any:
+    return x.real.astype("bfloat16")
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_rank_outside_has_the_outcome_of_the_others(name: str) -> None:
+    """The same dtype and layout, or the same error: it may decide how the program goes on."""
+
+    def program() -> Any:
+        told = []
+        for how in (sbp.broadcast, sbp.split(0), sbp.split(1)):
+            x = flow.tensor(A + 1j * A, placement=placement("cpu", [0, 1]), sbp=how)
+            try:
+                y = OUTSIDE[name](x)
+                told.append((y.layout, y.dtype))
+            except (IndexError, TypeError, ValueError) as error:
+                told.append((type(error), str(error)))
+        return told
+
+    inside, other, outside = on_ranks(program, 3)
+    assert inside == other == outside
