@@ -8,12 +8,14 @@ namespace ofl::python {
 
 namespace {
 
-/// The exception class `name` of a module, for good.
+/// The exception class `name` of a module, for good. Not by PyImport_ImportModule, which calls the
+/// __import__ of the frame that runs: a program may have none, and this is called while an error is
+/// on its way, where nothing else can be raised.
 PyObject* error_type(const char* module_name, const char* name) {
-  PyObject* module = checked(PyImport_ImportModule(module_name));
-  PyObject* found = checked(PyObject_GetAttrString(module, name));
-  Py_DECREF(module);
-  return found;
+  const Reference names(checked(Py_BuildValue("(s)", name)));  // else it is the outermost package
+  const Reference module(
+      checked(PyImport_ImportModuleLevel(module_name, nullptr, nullptr, names.get(), 0)));
+  return checked(PyObject_GetAttrString(module.get(), name));
 }
 
 PyObject* linear_algebra_error_type() {

@@ -300,3 +300,18 @@ print(failures)
     assert done.returncode == 0, done.stderr
     refused = '{"no memory for Python\'s state of a thread"}'
     assert done.stdout.strip() in (refused, "set()")
+
+
+def test_an_error_needs_no_import_of_the_program(run_program: Callable[..., Any]) -> None:
+    """Its class comes from a module, at its first use; the frame that runs may have no import."""
+    code = """
+import numpy as np, oneflow_lite as flow
+names = {"__builtins__": {}, "flip": flow.flip, "x": flow.ones((2, 3))}
+try:
+    eval("flip(x, 9)", names)
+except np.exceptions.AxisError as error:
+    print(error)
+"""
+    done = run_program(code)
+    assert done.returncode == 0, done.stderr
+    assert "axis 9 is out of bounds for 2 dimensions" in done.stdout
