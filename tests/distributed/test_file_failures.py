@@ -130,6 +130,8 @@ def here() -> flow.distributed.Placement:
 BAD: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "no folder": (lambda p: save(p / "no/x", ones()), FileNotFoundError, "make it first"),
     "a folder": (lambda p: save(p / "folder.npy", ones()), IsADirectoryError, "becomes a file"),
+    "a folder by a slash": (lambda p: save(f"{p}/", ones()), IsADirectoryError, "name of a file"),
+    "an empty name": (lambda p: save("", ones()), IsADirectoryError, "'' is no name of a file"),
     "a local tensor": (lambda p: save(p / "x", flow.ones(2)), TypeError, "to_global"),
     "a path": (lambda p: save(3, ones()), TypeError, r"\[save\] path"),
     "no placement": (
@@ -159,6 +161,11 @@ BAD: dict[str, tuple[Callable[[Path], Any], type[Exception], str]] = {
     "no file": (lambda p: load(p / "x", **where()), FileNotFoundError, "there is no file"),
     "cut off": (lambda p: load(p / "cut.npy", **where()), ValueError, "is cut off: it has"),
     "cut in its head": (lambda p: load(p / "head.npy", **where()), ValueError, "not a .npy file"),
+    "a head that does not end": (
+        lambda p: load(p / "open.npy", **where()),
+        ValueError,
+        "not a .npy",
+    ),
     "another format": (lambda p: load(p / "text.npy", **where()), ValueError, "not a .npy file"),
     "objects": (lambda p: load(p / "object.npy", **where()), TypeError, "object"),
     "text": (lambda p: load(p / "str.npy", **where()), TypeError, "unsupported dtype str"),
@@ -197,6 +204,7 @@ def damaged(folder: Path) -> None:
     whole = (folder / "good.npy").read_bytes()
     (folder / "cut.npy").write_bytes(whole[:-1])
     (folder / "head.npy").write_bytes(whole[:20])
+    (folder / "open.npy").write_bytes(whole.replace(b"(9,), }", b"((9,, }"))
     (folder / "text.npy").write_text("some text, and more of it")
     np.save(folder / "object.npy", np.array([None, {}]), allow_pickle=True)
     np.save(folder / "str.npy", np.array(["a"]))

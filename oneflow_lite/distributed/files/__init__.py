@@ -105,6 +105,8 @@ def _facts_of(path: File, x: Any) -> dict[str, str]:
     target = _absolute("save", path)
     require_parent("save", target)
     if isinstance(x, GlobalTensor):
+        if not os.path.basename(path):
+            raise IsADirectoryError(f"[save] {os.fspath(path)!r} is no name of a file")
         if not target.name.endswith(".npy"):
             target = target.with_name(f"{target.name}.npy")
         if target.is_dir():

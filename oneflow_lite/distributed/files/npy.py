@@ -4,6 +4,7 @@ import io
 import math
 import os
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -132,7 +133,7 @@ def header_of(path: Path) -> Header:
                 (2, 0): np.lib.format.read_array_header_2_0,
             }[version]
             shape, is_fortran, dtype = read(file)
-        except (ValueError, KeyError) as error:
+        except (ValueError, KeyError, TokenError) as error:
             raise ValueError(
                 f"[load] {path} is not a .npy file of an array of numbers ({error})"
             ) from error
