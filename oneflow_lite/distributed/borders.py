@@ -106,7 +106,7 @@ def _rolled(x: GlobalTensor, shift: int, dim: int) -> GlobalTensor:
     return _C.of_part(made, source.layout, x)
 
 
-@rule("concat", "concatenate")
+@rule("concat", "concatenate", of_list=True)
 def concat(
     arrays: Sequence[Any], /, axis: int | None = 0, out: None = None, **options: Any
 ) -> GlobalTensor:
@@ -151,7 +151,7 @@ def _parts_of_result(sources: Sequence[GlobalTensor], result: Layout, axis: int)
     return parts
 
 
-@rule("stack")
+@rule("stack", of_list=True)
 def stack(
     arrays: Sequence[Any], /, axis: int = 0, out: None = None, **options: Any
 ) -> GlobalTensor:

@@ -13,17 +13,20 @@ from oneflow_lite.distributed.sbp import broadcast
 
 KNOWN = 4096  # layouts for which the result of a rule is remembered
 RULES: dict[str, Callable[..., Any]] = {}
+_OF_LISTS: set[str] = set()  # those whose first argument is a list of tensors
 # Of those that draw in the order of NumPy's.
 _GENERATORS = ("oneflow_lite.random.generator", "oneflow_lite.random.random_state")
 Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 
-def rule(*names: str) -> Callable[[Rule], Rule]:
+def rule(*names: str, of_list: bool = False) -> Callable[[Rule], Rule]:
     """Make a function the rule of functions of these names, which take the same arguments."""
 
     def register(function: Rule) -> Rule:
         for name in names:
             RULES[name] = function
+        if of_list:
+            _OF_LISTS.update(names)
         return function
 
     return register
@@ -56,6 +59,11 @@ def call(function: Any, args: tuple[Any, ...], names: dict[str, Any]) -> Any:
     refuse_out(name, names.get("out"))
     refuse_out_by_place(name, function, args)
     if name in RULES:
+        if args and isinstance(args[0], (list, tuple)) and name not in _OF_LISTS:
+            raise TypeError(
+                f"[{name}] expected a GlobalTensor, got {type(args[0]).__name__}; flow.stack(...) "
+                "makes one tensor of several"
+            )
         given = {key: x for key, x in names.items() if key != "out"}
         unknown = given.keys() - _parameters(RULES[name], tuple(given))
         if unknown:

@@ -115,11 +115,29 @@ def _keep(a: np.dtype[Any], b: np.dtype[Any]) -> tuple[bool, bool]:
     return made == a and a.kind != "b", made == b and b.kind != "b"
 
 
-def _both(a: Any, b: Any) -> tuple[Any, Any]:
-    """The factors, of which an array that all ranks have is made a tensor beside the other one."""
+def _both(name: str, a: Any, b: Any) -> tuple[GlobalTensor, GlobalTensor]:
+    """The factors, of which an array that all ranks have is made a tensor beside the other one.
+
+    Raises
+    ------
+    TypeError
+        For what is no tensor of many ranks then.
+    """
     if isinstance(a, GlobalTensor):
-        return a, of_array(b, a)
-    return (of_array(a, b), b) if isinstance(b, GlobalTensor) else (a, b)
+        b = of_array(b, a)
+    elif isinstance(b, GlobalTensor):
+        a = of_array(a, b)
+    for each in (a, b):
+        if not isinstance(each, GlobalTensor):
+            raise TypeError(
+                f"[{name}] expected two GlobalTensors, got {type(each).__name__}; "
+                "to_global() makes one"
+            )
+    return a, b
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, (int, float, complex, np.generic))
 
 
 @rule("matmul")
@@ -145,17 +163,11 @@ def matmul(a: Any, b: Any) -> GlobalTensor:
     ValueError
         For shapes that do not fit, numbers, and two placements.
     """
-    a, b = _both(a, b)
-    for each in (a, b):
-        if isinstance(each, (int, float, complex, np.generic)):
-            raise ValueError("[matmul] expected at least one dimension, got a number")
-        if not isinstance(each, GlobalTensor):
-            raise TypeError(
-                f"[matmul] expected two GlobalTensors, got {type(each).__name__}; "
-                "to_global() makes one"
-            )
-        if each.ndim == 0:
-            raise ValueError("[matmul] expected matrices, got a tensor without dimensions")
+    if _is_number(a) or _is_number(b):
+        raise ValueError("[matmul] expected matrices, got a number")
+    a, b = _both("matmul", a, b)
+    if 0 in (a.ndim, b.ndim):
+        raise ValueError("[matmul] expected matrices, got a tensor without dimensions")
     if a.ndim == 1:
         return squeeze(matmul(expand_dims(a, 0), b), -1 if b.ndim == 1 else -2)
     if b.ndim == 1:
@@ -170,8 +182,9 @@ def matmul(a: Any, b: Any) -> GlobalTensor:
 @rule("dot")
 def dot(a: Any, b: Any, out: None = None) -> GlobalTensor:
     """Return the product over the last axis of the left one, and the last but one of the right."""
-    a, b = _both(a, b)
-    if a.ndim == 0 or b.ndim == 0:
+    if not (_is_number(a) or _is_number(b)):
+        a, b = _both("dot", a, b)
+    if 0 in (np.ndim(a), np.ndim(b)):
         made: GlobalTensor = a * b
         return made
     return tensordot(a, b, ([a.ndim - 1], [max(b.ndim - 2, 0)]))
@@ -180,7 +193,7 @@ def dot(a: Any, b: Any, out: None = None) -> GlobalTensor:
 @rule("tensordot")
 def tensordot(a: Any, b: Any, /, axes: Any = 2) -> GlobalTensor:
     """Return the sum of products over some axes of both: a product of matrices of other shapes."""
-    a, b = _both(a, b)
+    a, b = _both("tensordot", a, b)
     ours, theirs = paired_axes(a.shape, b.shape, axes)
     rows = [axis for axis in range(a.ndim) if axis not in ours]
     columns = [axis for axis in range(b.ndim) if axis not in theirs]

@@ -261,6 +261,7 @@ BY_PLACE: dict[str, Callable[[Any, Any], Any]] = {
     "concatenate": lambda m, x: m.concatenate([x, x], -1, None),
     "stack": lambda m, x: m.stack([x, x], 1, None),
     "dot": lambda m, x: m.dot(x, x.T, None),
+    "dot of a number": lambda m, x: m.dot(2, x),
     "copy": lambda m, x: m.copy(x, "C"),
     "transpose": lambda m, x: x.transpose(1, 0),
     "transpose by a tuple": lambda m, x: x.transpose((1, 0)),
@@ -327,12 +328,27 @@ def test_an_axis_of_a_number(name: str) -> None:
     on_ranks(program, 2)
 
 
+def test_a_list_is_no_tensor() -> None:
+    """NumPy makes an array of it; asarray() gave the list back."""
+
+    def program() -> None:
+        x = flow.tensor(A, placement=placement.all("cpu"), sbp=sbp.split(0))
+        for call in (flow.asarray, flow.sort, flow.sum, flow.mean, flow.ravel, flow.zeros_like):
+            with pytest.raises(TypeError, match=r"got list; flow\.stack"):
+                call([x, x])
+        for product_of in (flow.dot, flow.tensordot, flow.matmul):
+            with pytest.raises(TypeError, match="expected two GlobalTensors, got list"):
+                product_of(x, [1.0, 2.0, 3.0, 4.0])
+
+    on_ranks(program, 2)
+
+
 def test_shapes_that_do_not_fit_are_value_errors() -> None:
     def program() -> None:
         x = flow.tensor(A, placement=placement.all("cpu"), sbp=sbp.split(0))
         with pytest.raises(ValueError, match="do not fit"):
             flow.concat([x, x[0]])
-        with pytest.raises(ValueError, match="at least one dimension"):
+        with pytest.raises(ValueError, match="expected matrices"):
             x @ 2
 
     on_ranks(program, 2)
