@@ -278,8 +278,7 @@ def __iter__(self: GlobalTensor) -> Iterator[GlobalTensor]:  # noqa: N807
 @_method
 def transpose(self: GlobalTensor, *axes: Any) -> GlobalTensor:
     """Return the tensor with its dimensions in another, by default the opposite, order."""
-    given = axes[0] if len(axes) == 1 else axes or None
-    return shapes.transpose(self, given if given is None else shapes.listed(given))
+    return shapes.transpose(self, axes[0] if len(axes) == 1 else axes or None)
 
 
 _METHODS["to_global"] = _METHODS.pop("_in_layout")

@@ -9,6 +9,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import GlobalTensor, Tensor
 from oneflow_lite.distributed.borders import concat
 from oneflow_lite.distributed.functions import (
+    on_whole,
     refuse_out,
     require_one_placement,
     rule,
@@ -37,7 +38,7 @@ from oneflow_lite.ops.statistics import reduction, scan
 def where(condition: Any, x1: Any = None, x2: Any = None, /) -> Any:
     """Return elements of one tensor where a condition holds, and of another one elsewhere."""
     if x1 is None and x2 is None:
-        raise TypeError("[where] of one argument is nonzero(), which has no rule for many ranks")
+        return on_whole("nonzero", searching.nonzero, (condition,), {})
     return _C.elementwise_of_parts("where", searching.where, condition, x1, x2)
 
 

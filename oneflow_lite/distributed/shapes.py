@@ -82,9 +82,10 @@ def moved(sbps: Sequence[Sbp], place: Callable[[int], int]) -> list[Sbp]:
 @rule("permute_dims")
 def permute_dims(x: GlobalTensor, /, axes: Sequence[int]) -> GlobalTensor:
     """Return the tensor with its dimensions in another order; nothing moves."""
-    order = [axis_of(axis, x.ndim, "permute_dims") for axis in axes]
+    given = listed(axes)
+    order = [axis_of(axis, x.ndim, "permute_dims") for axis in given]
     if sorted(order) != list(range(x.ndim)):
-        raise ValueError(f"[permute_dims] axes {tuple(axes)} are no order of {x.ndim} dimensions")
+        raise ValueError(f"[permute_dims] axes {tuple(given)} are no order of {x.ndim} dimensions")
     shape = [x.shape[axis] for axis in order]
     return with_part(
         x, shape, moved(x.sbp, order.index), lambda part: shapes.permute_dims(part, tuple(order))

@@ -265,6 +265,7 @@ BY_PLACE: dict[str, Callable[[Any, Any], Any]] = {
     "copy": lambda m, x: m.copy(x, "C"),
     "transpose": lambda m, x: x.transpose(1, 0),
     "transpose by a tuple": lambda m, x: x.transpose((1, 0)),
+    "transpose of a row": lambda m, x: m.transpose(x[0], 0),
     "reshape": lambda m, x: m.reshape(x, np.int64(20)),
     "rows": lambda m, x: m.stack(list(x)),
 }
@@ -324,6 +325,19 @@ def test_an_axis_of_a_number(name: str) -> None:
             flow.cumsum(x, 1)
         with pytest.raises(TypeError, match="0-d"):
             iter(x)
+
+    on_ranks(program, 2)
+
+
+def test_where_of_a_condition_alone() -> None:
+    def program() -> None:
+        ranks = placement.all("cpu")
+        for x, v in zip(
+            flow.where(flow.tensor(A > 0, placement=ranks)), np.where(A > 0), strict=True
+        ):
+            check(x, v)
+        with pytest.raises(TypeError, match=r"\[nonzero\] has no rule for split\(0\)"):
+            flow.where(flow.tensor(A > 0, placement=ranks, sbp=sbp.split(0)))
 
     on_ranks(program, 2)
 
