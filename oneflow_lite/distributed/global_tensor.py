@@ -330,7 +330,7 @@ def _in_place(name: str, operator: Callable[[Any, Any], Any]) -> Callable[..., A
 for _operator in (
     *(operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv),
     *(operator.mod, operator.pow, operator.and_, operator.or_, operator.xor),
-    *(operator.lshift, operator.rshift),
+    *(operator.lshift, operator.rshift, operator.matmul),
 ):
     _name = f"__i{_operator.__name__.strip('_')}__"
     _METHODS[_name] = _in_place(_name, _operator)

@@ -282,6 +282,18 @@ def test_a_rank_that_reads_while_others_write(tmp_path: Path) -> None:
     assert np.load(tmp_path / "x.npy").tolist() == [0, 1, 2]
 
 
+def test_a_tensor_of_another_world_is_refused(tmp_path: Path) -> None:
+    """This thread is a rank 0, too, and would write the part that it has as the whole."""
+
+    def program() -> flow.distributed.GlobalTensor:
+        return ones()
+
+    x = flow.distributed.run(program, 2)[0]
+    with pytest.raises(ValueError, match="belongs to rank 0 of another thread"):
+        save(tmp_path / "x", x)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_order_of_a_set_may_differ(tmp_path: Path) -> None:
     tensorstore()
 

@@ -329,6 +329,23 @@ def test_an_axis_of_a_number(name: str) -> None:
     on_ranks(program, 2)
 
 
+def test_a_product_in_place() -> None:
+    """What shares the memory sees it, as in NumPy."""
+
+    def program() -> None:
+        for how in (sbp.broadcast, sbp.split(0), sbp.split(1), sbp.partial_sum):
+            x = flow.tensor(A[:4], placement=placement.all("cpu"), sbp=how)
+            same, v = x, A[:4].copy()
+            x @= flow.tensor(A[1:], placement=x.placement, sbp=sbp.split(0))
+            v @= A[1:]
+            assert same is x
+            np.testing.assert_allclose(x.full().numpy(), v)
+        with pytest.raises(ValueError, match="has no place"):
+            x @= A[:4, :1]
+
+    on_ranks(program, 2)
+
+
 def test_where_of_a_condition_alone() -> None:
     def program() -> None:
         ranks = placement.all("cpu")

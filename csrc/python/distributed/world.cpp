@@ -289,6 +289,9 @@ void bind_world(py::module_& module) {
       py::return_value_policy::reference);
   module.def("rank_of",
              [](const py::object& x) { return require_global(x.ptr(), "rank").member->rank(); });
+  module.def("is_of_this_rank", [](const py::object& x) {
+    return require_global(x.ptr(), "rank").member == Member::current();
+  });
 }
 
 }  // namespace ofl::python

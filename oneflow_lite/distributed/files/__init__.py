@@ -131,8 +131,10 @@ def _facts_of(path: File, x: Any) -> dict[str, str]:
                 f"[save] {name!r}: expected a GlobalTensor, got {type(each).__name__}; "
                 "to_global() makes one"
             )
-        if _C.rank_of(each) != _C.current_member().rank:
-            raise ValueError(f"[save] the tensor {name!r} belongs to rank {_C.rank_of(each)}")
+        if not _C.is_of_this_rank(each):
+            raise ValueError(
+                f"[save] the tensor {name!r} belongs to rank {_C.rank_of(each)} of another thread"
+            )
         facts[f"tensor {name}".strip()] = f"{each.dtype.name} {each.layout}"
     return facts
 
