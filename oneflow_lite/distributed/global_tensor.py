@@ -297,9 +297,9 @@ _METHODS["__matmul__"] = products.matmul
 _METHODS["__rmatmul__"] = lambda b, a: products.matmul(a, b)
 # Methods that are functions of the namespace.
 _REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "mean", "var", "std")
-_OTHERS_WITH_OUT = ("cumsum", "cumprod", "take")
+_OTHERS_WITH_OUT = ("clip", "cumsum", "cumprod", "take")
 _FUNCTIONS = (
-    *("reshape", "swapaxes", "ravel", "flatten", "squeeze", "astype", "clip"),
+    *("reshape", "swapaxes", "ravel", "flatten", "squeeze", "astype"),
     *("argmax", "argmin", "argsort", "copy"),
 )
 _METHODS |= {name: RULES[name] for name in _FUNCTIONS}

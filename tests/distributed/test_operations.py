@@ -290,11 +290,15 @@ def test_a_target_by_place_is_refused() -> None:
             lambda: flow.sum(x, 0, None, x[0]),
             lambda: x.sum(0, None, x[0]),
             lambda: x.max(0, x[0]),
+            lambda: x.clip(0, 1, x),
             lambda: flow.concat([x, x], 0, x),
             lambda: flow.take(x, [0], 0, x),
         ):
             with pytest.raises(TypeError, match="out: not for a GlobalTensor"):
                 call()
+        for name in ("sum", "mean", "std", "max", "any", "clip", "cumsum", "take", "argmax"):
+            with pytest.raises(TypeError, match="out"):
+                getattr(x, name)(0, out=x[0])
 
     on_ranks(program, 2)
 
