@@ -97,6 +97,17 @@ def kind_of(dtype: DType) -> str:
     return _LETTERS.get(dtype, dtype.kind)
 
 
+def native(dtype: np.dtype[Any]) -> DType | None:
+    """Return the supported dtype that a dtype of either byte order is; None: there is none.
+
+    Examples
+    --------
+    >>> native(np.dtype(">f4")), native(np.dtype(object))
+    (dtype('float32'), None)
+    """
+    return SUPPORTED.get(dtype.newbyteorder("="))
+
+
 def is_narrow(dtype: DType) -> builtins.bool:
     """Tell whether sums of a dtype are made in float32: float16 and bfloat16.
 

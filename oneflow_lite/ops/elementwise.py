@@ -15,7 +15,7 @@ from numpy._core.umath import clip as _clip_ufunc  # type: ignore[attr-defined]
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import SUPPORTED, bool as bool_dtype, isdtype
+from oneflow_lite.dtypes import bool as bool_dtype, isdtype, native
 from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.masking import required_target, store
 from oneflow_lite.ops.table import Cuda, Extremum, Linear, exported, op, part
@@ -326,7 +326,7 @@ def _scaled_and_rounded(x: Tensor, digits: int, out: Any) -> Tensor:
     scale = 10.0**power if power <= 308 else math.inf  # the result is then NaN, as NumPy's
     up, down = (multiply, divide) if digits > 0 else (divide, multiply)
     scaled, wanted = up(x, scale), x.dtype
-    if out is not None and (target := required_target("round", out).dtype) in SUPPORTED:
+    if out is not None and (target := native(required_target("round", out).dtype)) is not None:
         wanted = target
         _C.require_castable("round", scaled.dtype, wanted, "same_kind")
         scaled = _C.astype(scaled, wanted, False)

@@ -6,7 +6,7 @@ import numpy as np
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import SUPPORTED, DType, bool as bool_dtype, result_type
+from oneflow_lite.dtypes import DType, bool as bool_dtype, native, result_type
 from oneflow_lite.ops.creation.data import asarray, full, tensor
 
 
@@ -66,7 +66,7 @@ def store(
     if isinstance(target, Tensor):
         _C.assign(target, chosen)
     else:
-        rule: Any = "unsafe" if target.dtype in SUPPORTED else casting
+        rule: Any = casting if native(target.dtype) is None else "unsafe"
         np.copyto(target, chosen.numpy(), casting=rule)
     return target
 
@@ -74,8 +74,8 @@ def store(
 def require_fitting(op: str, target: Any, value: Tensor, casting: Any, *, widens: bool) -> None:
     """Raise an error where ``store`` would not put the value into the target."""
     required_target(op, target)
-    if target.dtype in SUPPORTED:
-        _C.require_castable(op, value.dtype, target.dtype, casting)
+    if (dtype := native(target.dtype)) is not None:
+        _C.require_castable(op, value.dtype, dtype, casting)
     if value.shape != target.shape and not (widens and broadcasts(value.shape, target.shape)):
         raise ValueError(f"[{op}] expected out of shape {value.shape}, got {target.shape}")
 

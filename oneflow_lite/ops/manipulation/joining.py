@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
-from oneflow_lite.dtypes import SUPPORTED, canonical, result_type
+from oneflow_lite.dtypes import canonical, native, result_type
 from oneflow_lite.ops.creation.data import asarray, ascontiguousarray
 from oneflow_lite.ops.manipulation.shapes import normalize_axes
-from oneflow_lite.ops.masking import store
+from oneflow_lite.ops.masking import required_target, store
 from oneflow_lite.ops.operands import is_by_columns, on_one_device
 from oneflow_lite.ops.table import exported
 
@@ -87,8 +87,8 @@ def _joined(
         raise TypeError(f"[{op}] expected out or dtype, got both")
     if dtype is not None:
         wanted = canonical(dtype, op)
-    elif out is not None and getattr(out, "dtype", None) in SUPPORTED:
-        wanted = out.dtype
+    elif out is not None and (target := native(required_target(op, out).dtype)) is not None:
+        wanted = target
     else:
         wanted = result_type(
             *(x if type(x) in _WEAK else one for x, one in zip(arrays, given, strict=True))

@@ -9,7 +9,6 @@ import numpy as np
 from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import (
-    SUPPORTED,
     DType,
     canonical,
     complex64,
@@ -17,6 +16,7 @@ from oneflow_lite.dtypes import (
     float32,
     float64,
     int64,
+    native,
     reduced_in,
     result_type,
 )
@@ -101,8 +101,7 @@ def cast_for(op: str, target: Any) -> DType | None:
     """Return the dtype of ``out``, to which NumPy rounds sums before it divides them, if any."""
     if target is None:
         return None
-    dtype: DType = required_target(op, target).dtype
-    return dtype if dtype in SUPPORTED else None
+    return native(required_target(op, target).dtype)
 
 
 def summed_in(dtype: DType, into: DType | None) -> DType:

@@ -50,3 +50,33 @@ def test_out_in_a_tuple(device: flow.Device) -> None:
             flow.sqrt(x, out=wrong)
     with pytest.raises(TypeError, match=r"\[sqrt\] out must be a tensor or array, got list"):
         flow.sqrt(x, out=([0, 0],))
+
+
+def test_the_other_byte_order(device: flow.Device) -> None:
+    """An array of it is cast to, and computed for, as one of the machine's own."""
+    x = flow.tensor([1.5, 2.5, 3.5], device=device)
+    out = np.zeros(3, np.dtype("i8").newbyteorder())
+    for where in (True, np.array([True, False, True])):
+        with pytest.raises(TypeError, match=r"\[add\] cannot cast float64 to int64"):
+            flow.add(x, 0.25, out=out, where=where)
+    assert not out.any()
+    with pytest.raises(TypeError, match="cannot cast complex128 to float64"):
+        flow.sum(x + 1j, out=np.zeros((), np.dtype("f8").newbyteorder()))
+
+
+@pytest.mark.parametrize("name", ["mean", "var", "std", "nanmean", "nanvar", "nanstd", "median"])
+def test_statistics_in_the_other_byte_order(name: str, device: flow.Device) -> None:
+    given = np.array([0.1, 0.7, 0.3, 1 / 3], "f4")
+    function = getattr(flow, name)
+    array, tensor = np.zeros((), np.dtype("f8").newbyteorder()), flow.zeros((), device=device)
+    function(flow.tensor(given, device=device), out=array)
+    function(flow.tensor(given, device=device), out=tensor)
+    assert array == tensor.item()
+
+
+def test_rounding_and_joining_in_the_other_byte_order(device: flow.Device) -> None:
+    x = flow.tensor(np.array([127.046, 0.1], "f4"), device=device)
+    out = np.zeros(2, np.dtype("f8").newbyteorder())
+    assert flow.round(x, 2, out=out).tolist() == np.round(x.numpy(), 2, out=np.zeros(2)).tolist()
+    with pytest.raises(TypeError, match=r"\[concat\] cannot cast float32 to int64"):
+        flow.concat([x, x], out=np.zeros(4, np.dtype("i8").newbyteorder()))
