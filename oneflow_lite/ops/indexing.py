@@ -134,7 +134,9 @@ def put_along_axis(x: Tensor, /, indices: Any, values: Any, axis: int | None = -
     """
     target = _target(x, "put_along_axis")
     if axis is None:
-        return put(target, indices, values)
+        flat = ravel(target)
+        put_along_axis(flat, indices, values, 0)
+        return _write_back(flat, target)
     along = _axis(axis, target.ndim, "put_along_axis")
     index = _C.index_array(indices, target, along, _MODES["raise"], "put_along_axis")
     _lanes(target, index, along, "put_along_axis")
@@ -186,8 +188,7 @@ def put(x: Tensor, indices: Any, values: Any, /, mode: str = "raise") -> None:
         order = arange(index.size, device=target.device)
         given = _C.take(given, order, 0, _MODES["wrap"])
     _C.setitem(flat, index, given, "put")
-    if not flat.shares_storage(target):
-        _C.assign(target, _C.reshape(flat, target.shape, None))
+    _write_back(flat, target)
 
 
 @_C.native(_C.paths.compress, "out")
@@ -260,6 +261,12 @@ def _target(x: Any, op: str) -> Tensor:
     if not isinstance(x, Tensor):
         raise TypeError(f"[{op}] expected a tensor to write to, got {type(x).__name__}")
     return x
+
+
+def _write_back(flat: Tensor, target: Tensor) -> None:
+    """Write the elements to the tensor of which they are the flattened ones, unless they share."""
+    if not flat.shares_storage(target):
+        _C.assign(target, _C.reshape(flat, target.shape, None))
 
 
 def _axis(axis: int, ndim: int, op: str) -> int:

@@ -92,6 +92,10 @@ def test_along_axis_broadcasts(device: flow.Device) -> None:
     np.put_along_axis(x, np.array([3, 4]), 0, None)
     flow.put_along_axis(t, [3, 4], 0, axis=None)
     same(x, t)
+    for indices, given in (([0, 1, 2], [7, 8]), ([[0, 1]], 5), ([0, 1], [[1], [2]])):
+        with pytest.raises(ValueError, match=r"\[put_along_axis\] "):
+            flow.put_along_axis(t, indices, flow.tensor(given, device=device), axis=None)
+        same(x, t)
     with pytest.raises(ValueError, match="as many dimensions"):
         flow.take_along_axis(t, [0])
     with pytest.raises(IndexError, match="do not broadcast outside axis 2"):
