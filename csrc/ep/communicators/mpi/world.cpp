@@ -92,9 +92,8 @@ size_t segment_bytes(int ranks) { return mpi::Segment::bytes_for(ranks); }
 std::unique_ptr<World> make_mpi_world(const mpi::Library& library, HostMemory host) {
   std::unique_ptr<mpi::Segment> segment;
   if (host.memory) {
-    segment =
-        std::make_unique<mpi::Segment>(std::move(host.memory), std::move(host.ranks), library.rank,
-                                       host.is_crowded);
+    segment = std::make_unique<mpi::Segment>(std::move(host.memory), std::move(host.ranks),
+                                             library.rank, host.is_crowded);
   }
   return std::make_unique<mpi::MpiWorld>(library, std::move(segment));
 }
