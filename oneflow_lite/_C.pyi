@@ -631,6 +631,9 @@ def reinterpret(x: Tensor, dtype: Any, op: str) -> Tensor:
 def shared_array(x: Tensor) -> npt.NDArray[Any]:
     """An array over the (settled, shared) memory of a cpu tensor."""
 
+def raise_unseen(x: Tensor) -> None:
+    """Raise the interrupt of a wait for a buffer, where NumPy has let go of it."""
+
 # --- interchange
 def dlpack_device(x: Tensor | Device) -> tuple[int, int]: ...
 def dlpack_home(type: int, index: int) -> Device | None:

@@ -277,6 +277,7 @@ def is_pinned(self: Tensor) -> bool:
 def __array__(  # noqa: N807
     self: Tensor, dtype: Any = None, copy: bool | None = None
 ) -> npt.NDArray[Any]:
+    _C.raise_unseen(self)
     wanted = self.dtype if dtype is None else np.dtype(dtype)
     if self.device.type == "cpu" and wanted == self.dtype and not copy:
         return _C.shared_array(self)  # of bfloat16: the buffer protocol has no format for it

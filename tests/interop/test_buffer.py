@@ -121,6 +121,7 @@ import numpy as np
 import oneflow_lite as flow
 
 asks = {"asarray": np.asarray, "view": memoryview, "array": lambda x: x.__array__()}
+asks |= {"copy": np.array, "cast": lambda x: np.asarray(x, dtype="float64")}
 ask = asks.get(NAME, io.BytesIO().write)
 a = flow.zeros(100_000, dtype="float32")
 opened = threading.Event()
@@ -136,7 +137,7 @@ opened.set()
 print(b.__array__()[:2].astype("float32"), np.asarray(b)[:2].astype("float32"))
 """
 
-CASES = [("asarray", "float32"), ("view", "float32"), ("array", "float32"), ("write", "float32")]
+CASES = [(name, "float32") for name in ("asarray", "view", "array", "copy", "cast", "write")]
 if hasattr(flow, "bfloat16"):
     CASES += [("asarray", "bfloat16"), ("write", "bfloat16")]
 

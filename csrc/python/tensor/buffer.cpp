@@ -94,14 +94,6 @@ void settle_for_buffer(PyObject* tensor, const Tensor& x) {
   }
 }
 
-void raise_unseen(PyObject* tensor) {
-  const Reference exception(std::exchange(unseen.exception, nullptr));
-  const bool is_here = unseen.thread == PyThread_get_thread_ident() && unseen.tensor == tensor;
-  if (!exception.get() || !is_here || traceback_of(exception.get()) != unseen.traceback) return;
-  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.get())), exception.get());
-  throw PythonErrorSet{};
-}
-
 }  // namespace
 
 int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
@@ -143,10 +135,17 @@ int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags) {
   });
 }
 
+void raise_unseen(PyObject* tensor) {
+  const Reference exception(std::exchange(unseen.exception, nullptr));
+  const bool is_here = unseen.thread == PyThread_get_thread_ident() && unseen.tensor == tensor;
+  if (!exception.get() || !is_here || traceback_of(exception.get()) != unseen.traceback) return;
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.get())), exception.get());
+  throw PythonErrorSet{};
+}
+
 // Where NumPy cannot go through the buffer protocol. Sharing begins before the wait; the memory may
 // be there only after it.
 PyObject* shared_array(PyObject* tensor) {
-  raise_unseen(tensor);
   const Tensor x = tensor_of(tensor);  // see tensor_get_buffer()
   require_host(x, "__array__");
   auto shared = std::make_unique<SharedStorage>(x.storage);

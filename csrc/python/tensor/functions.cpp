@@ -221,6 +221,11 @@ PyObject* shared_array_of(Arguments given) {
   return shared_array(given[0]);
 }
 
+PyObject* raise_unseen_of(Arguments given) {
+  raise_unseen(given[0]);
+  Py_RETURN_NONE;
+}
+
 /// layouts(operands): shapes, strides and dtypes as bytes; None where one is no tensor.
 PyObject* layouts_of(Arguments given) {
   SmallVector<int64_t, 32> words;  // of each: dtype, number of dimensions, shape, strides
@@ -328,6 +333,7 @@ PyMethodDef functions[] = {positional<set_converter, 1>("set_converter"),
                            positional<integers_of, 2>("integers"),
                            positional<set_bfloat16_of, 1>("set_bfloat16"),
                            positional<shared_array_of, 1>("shared_array"),
+                           positional<raise_unseen_of, 1>("raise_unseen"),
                            {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

@@ -28,6 +28,8 @@ int tensor_assign_subscript(PyObject* self, PyObject* key, PyObject* value);
 PyObject* tensor_item(PyObject* self, Py_ssize_t index);
 int tensor_get_buffer(PyObject* self, Py_buffer* view, int flags);  // buffer.cpp
 void tensor_release_buffer(PyObject* self, Py_buffer* view);
+/// Throws the interrupt of tensor_get_buffer() that nobody has seen, if there is one.
+void raise_unseen(PyObject* tensor);
 /// A NumPy array over the memory of a cpu tensor, settled and shared.
 PyObject* shared_array(PyObject* tensor);
 /// target[...] = value for any Python value.
