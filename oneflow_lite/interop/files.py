@@ -186,7 +186,7 @@ def load(
     ValueError
         For a file of another format, of pickled objects, or of a byte order that is not mapped.
     TypeError
-        For elements that tensors do not have.
+        For elements that tensors do not have, and for what is no array in an archive.
 
     Examples
     --------
@@ -206,7 +206,17 @@ def load(
             _check_mapped(found)
         return tensor_of(found, target, mapped=mmap_mode is not None)
     with found:
-        return Archive({name: tensor_of(found[name], target, mapped=False) for name in found.files})
+        return Archive(
+            {name: tensor_of(_member(found, name), target, mapped=False) for name in found.files}
+        )
+
+
+def _member(archive: Any, name: str) -> npt.NDArray[Any]:
+    """Return an array of an archive; NumPy gives the bytes of what is no array."""
+    found: Any = archive[name]
+    if isinstance(found, bytes):
+        raise TypeError(f"[load] {name!r} in the archive: expected an array, got bytes")
+    return found  # type: ignore[no-any-return]
 
 
 def _check_mapped(found: npt.NDArray[Any]) -> None:

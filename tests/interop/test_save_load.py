@@ -3,6 +3,7 @@
 import inspect
 import io
 import threading
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +225,10 @@ def test_archives_are_used_as_numpys(tmp_path: Path) -> None:
         assert sorted(archive.files) == ["arr_0", "other"]
         assert archive["other"].tolist() == [0, 1, 2]
     archive.close()
+    with zipfile.ZipFile(tmp_path / "a.npz", "a") as file:
+        file.writestr("notes.txt", "no array")
+    with pytest.raises(TypeError, match=r"\[load\] 'notes.txt' in the archive: expected an array"):
+        flow.load(tmp_path / "a.npz")
 
 
 @pytest.mark.parametrize("sep", ["", ", "])
