@@ -274,7 +274,7 @@ ERRORS: list[tuple[Callable[[flow.Tensor], Any], type[Exception], str]] = [
     (lambda x: flow.arange(), TypeError, "[arange] expected start or stop, got neither"),
     (lambda x: flow.concat([x[0, 0]]), ValueError, "[concat] 0-d tensors cannot be joined; use "),
     (lambda x: flow.stack([x, x[0]]), ValueError, "[stack] expected equal shapes, got (2, 3), ("),
-    (lambda x: x.reshape(np.ones(2)), TypeError, "only integer scalar arrays can be converted"),
+    (lambda x: x.reshape(np.ones(2)), TypeError, "[reshape] expected integers, got numpy.float64"),
     (lambda x: x.copy("C", 1), TypeError, "copy() takes from 1 to 2 positional arguments but 3 "),
     (lambda x: flow.Tensor.reshape(3, 1), TypeError, "[reshape] expected a tensor, got int"),
 ]
