@@ -80,13 +80,18 @@ vm::SiteId site_of(PyFrameObject* frame) {
   return found->second;
 }
 
-}  // namespace
+struct Found {
+  vm::SiteId id;
+  int level;  // of its frame as warnings count: the innermost one is 1
+};
 
-vm::SiteId capture_site() {
+Found find_site() {
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
   vm::SiteId id = 0;
+  int level = 0;
   while (frame) {
     id = site_of(frame);
+    ++level;
     PyFrameObject* caller = nullptr;
     if (id == kInternal) {
       caller = PyFrame_GetBack(frame);
@@ -95,8 +100,14 @@ vm::SiteId capture_site() {
     Py_DECREF(frame);
     frame = caller;
   }
-  return id == kInternal ? 0 : id;
+  return {id == kInternal ? 0 : id, level};
 }
+
+}  // namespace
+
+vm::SiteId capture_site() { return find_site().id; }
+
+int site_level() { return find_site().level; }
 
 Site site(vm::SiteId id) {
   std::lock_guard<std::mutex> lock(sites_mutex);

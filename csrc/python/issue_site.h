@@ -13,6 +13,9 @@ namespace ofl::python {
 /// Of the innermost Python frame outside this package. With the GIL.
 vm::SiteId capture_site();
 
+/// Of the same frame, as a level of warnings, which count the innermost frame as 1. With the GIL.
+int site_level();
+
 struct Site {
   std::string file;
   int line = 0;

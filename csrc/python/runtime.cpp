@@ -115,7 +115,8 @@ void report_implicit_wait(const Tensor& x, const char* method) {
   if (mode != Implicit::allow && !runtime().machine.is_ready(x.storage->dependence())) {
     const std::string text = concat("[", method, "] waits for a tensor that is not ready");
     if (mode == Implicit::error) fail(ErrorKind::runtime, text);
-    if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) < 0) throw PythonErrorSet{};
+    const int level = site_level();
+    if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), level) < 0) throw PythonErrorSet{};
   }
 }
 

@@ -290,17 +290,18 @@ def test_implicit_sync(look: Callable[[flow.Tensor], object], device: flow.Devic
             look(ready)
             with pytest.raises(RuntimeError, match="waits for a tensor that is not ready"):
                 look(held)
-        shown: list[str] = []
+        shown: list[tuple[str, str]] = []
 
-        def show(message: Warning | str, *_: object) -> None:
-            shown.append(str(message))
+        def show(message: Warning | str, _: object, file: str, *__: object) -> None:
+            shown.append((str(message), file))
             gate.open()
 
         with flow.flags(implicit_sync="warn"), warnings.catch_warnings():
             warnings.simplefilter("always")
             warnings.showwarning = show  # type: ignore[assignment]
             look(held)
-        assert "waits for a tensor that is not ready" in shown[0]
+        assert "waits for a tensor that is not ready" in shown[0][0]
+        assert shown[0][1] == __file__
 
 
 def test_is_ready(device: flow.Device, naive: bool) -> None:

@@ -103,7 +103,7 @@ std::shared_ptr<Member> make_mpi_member(const std::string& shared_object, ep::mp
 }
 
 void warn_of_detour(const std::string& text) {
-  if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) < 0) throw PythonErrorSet{};
+  if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), site_level()) < 0) throw PythonErrorSet{};
 }
 
 void start_process() {
