@@ -230,21 +230,14 @@ class GeneratorDistributions(Distributions):
     def standard_normal(self, size: Size = None, dtype: Any = None, *, device: DeviceLike = None,
                         ) -> Tensor: ...
 
-    @_draws("exponentially distributed numbers of mean 1", "2")
-    def standard_exponential(self, size: Size = None, dtype: Any = None, *,
-                             device: DeviceLike = None) -> Tensor: ...
-
     @_draws("gamma-distributed numbers of scale 1", "2.0, 2")
     def standard_gamma(self, shape: Any, size: Size = None, dtype: Any = None, *,
                        device: DeviceLike = None) -> Tensor: ...
 
-    @_draws("normally distributed vectors", "[0.0, 1.0], [[1.0, 0.0], [0.0, 1.0]]")
-    def multivariate_normal(self, mean: Any, cov: Any, size: Size = None, *, dtype: Any = None,
-                            device: DeviceLike = None) -> Tensor: ...
-
     @_draws("how many of each color a sample has", "[5, 3, 2], 4")
-    def multivariate_hypergeometric(self, colors: Any, nsample: Any, size: Size = None, *,
-                                    dtype: Any = None, device: DeviceLike = None) -> Tensor: ...
+    def multivariate_hypergeometric(self, colors: Any, nsample: Any, size: Size = None,
+                                    method: str = "marginals", *, dtype: Any = None,
+                                    device: DeviceLike = None) -> Tensor: ...
     # fmt: on
 
 

@@ -82,6 +82,52 @@ class Generator(GeneratorDistributions):
         """
         return self._made("integers", (low, high, size, dtype, endpoint), device=device)
 
+    @_C.native(_C.paths.standard_exponential)
+    def standard_exponential(
+        self,
+        size: Size = None,
+        dtype: Any = None,
+        method: str = "zig",
+        *,
+        device: DeviceLike = None,
+    ) -> Tensor:
+        """Return exponentially distributed numbers of mean 1.
+
+        See ``numpy.random.Generator.standard_exponential``.
+
+        Examples
+        --------
+        >>> flow.random.default_rng(0).standard_exponential(3, method="inv").shape
+        (3,)
+        """
+        name, more = "standard_exponential", {"method": method}
+        return self._drawn(name, (size,), dtype, device, True, more)
+
+    def multivariate_normal(
+        self,
+        mean: Any,
+        cov: Any,
+        size: Size = None,
+        check_valid: str = "warn",
+        tol: float = 1e-8,
+        *,
+        method: str = "svd",
+        dtype: Any = None,
+        device: DeviceLike = None,
+    ) -> Tensor:
+        """Return normally distributed vectors; see ``numpy.random.Generator.multivariate_normal``.
+
+        Tensors among the parameters are looked at, and the result goes to their device.
+
+        Examples
+        --------
+        >>> covariance = [[1.0, 0.0], [0.0, 1.0]]
+        >>> flow.random.default_rng(0).multivariate_normal([0.0, 1.0], covariance, 3).shape
+        (3, 2)
+        """
+        args = (mean, cov, size, check_valid, tol)
+        return self._drawn("multivariate_normal", args, dtype, device, False, {"method": method})
+
     @_C.native(_C.paths.permutation)
     def permutation(self, x: Any, axis: int = 0, *, device: DeviceLike = None) -> Tensor:
         """Return the integers below x in random order, or x with its slices in random order.

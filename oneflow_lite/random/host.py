@@ -122,14 +122,20 @@ class HostNumbers(Recorded):
         return taken if device is None else asarray(taken, device=device)
 
     def _drawn(
-        self, name: str, args: tuple[Any, ...], dtype: Any, device: DeviceLike, own_dtype: bool
+        self,
+        name: str,
+        args: tuple[Any, ...],
+        dtype: Any,
+        device: DeviceLike,
+        own_dtype: bool,
+        more: dict[str, Any] = _NOTHING,
     ) -> Tensor:
         """What NumPy's method draws, where the tensors among the parameters are."""
         if Tensor in map(type, args):
             home = next(x.device for x in args if isinstance(x, Tensor))
             device = home if device is None else device
             args = tuple([seen(name, x) for x in args])
-        named = {}
+        named = dict(more)
         if own_dtype and dtype is not None and canonical(dtype, name) in (float32, float64):
             named["dtype"], dtype = canonical(dtype, name), None
         return self._made(name, args, named, dtype, device)

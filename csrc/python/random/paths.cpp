@@ -268,6 +268,19 @@ PyObject* draw_path(const Call& call) {
   return drawn ? drawn : plain_draw(call);
 }
 
+/// standard_exponential(self, size, dtype, method, device)
+PyObject* standard_exponential_path(const Call& call) {
+  PyObject* const method = call[3];
+  const bool is_own =
+      PyUnicode_Check(method) && PyUnicode_CompareWithASCIIString(method, "zig") == 0;
+  if (!is_own) return nullptr;
+  PyObject* const others[4] = {call[0], call[1], call[2], call[4]};
+  Call draw = call;
+  draw.values = others;
+  draw.count = 4;
+  return draw_path(draw);
+}
+
 // --- integers
 
 struct Bounds {
@@ -447,6 +460,7 @@ PyObject* bytes_path(const Call& call) {
 }  // namespace
 
 const NativeRow kRandomPaths[] = {{"draw", draw_path},
+                                  {"standard_exponential", standard_exponential_path},
                                   {"integers", integers_path},
                                   {"choice", choice_path},
                                   {"permutation", permutation_path},
