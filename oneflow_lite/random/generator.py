@@ -182,9 +182,9 @@ class Generator(GeneratorDistributions):
         [[3, 1, 2], [6, 5, 4]]
         """
         given = asarray(x, device=device)
-        if given.ndim == 0:
-            return _C.copy(given)
         if axis is None:
+            if given.ndim == 0:
+                return _C.copy(given)
             order = self._places("permuted", (np.arange(given.size),), {}, given.device)
             return _C.reshape(take(given, order), given.shape, None)
         if not -given.ndim <= axis < given.ndim:

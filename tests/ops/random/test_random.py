@@ -231,6 +231,9 @@ def test_order(shape: tuple[int, ...], device: flow.Device) -> None:
     same(expected, backwards)
     with pytest.raises(IndexError, match="axis 3"):
         ours.permutation(t, 3)
+    for axis in (0, -1):
+        with pytest.raises(IndexError, match=f"axis {axis}"):
+            ours.permuted(flow.tensor(4, device=device), axis=axis)
 
 
 def test_choice(device: flow.Device) -> None:
