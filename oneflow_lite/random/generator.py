@@ -19,6 +19,13 @@ from oneflow_lite.random.recorded import goes_on, numpys_source, record_seed
 _BY_NUMPY = ("permutation", "permuted", "choice")  # for orders and places, whatever is put there
 
 
+def _is_by_columns(x: Any) -> bool:
+    """Whether x is column-major, and not row-major."""
+    if isinstance(x, Tensor):
+        return bool(not x.is_contiguous() and x.T.is_contiguous())
+    return isinstance(x, np.ndarray) and x.flags.fnc
+
+
 @draws_by("default_rng(0)", lambda: np.random.default_rng(0), _C.paths.draw)
 class Generator(GeneratorDistributions):
     """A stream of random numbers.
@@ -181,6 +188,8 @@ class Generator(GeneratorDistributions):
         >>> flow.random.default_rng(0).permuted([[1, 2, 3], [4, 5, 6]], axis=1).tolist()
         [[3, 1, 2], [6, 5, 4]]
         """
+        if axis is None and _is_by_columns(x):  # NumPy shuffles in the order of memory
+            return self.permuted(x.T, device=device).T
         given = asarray(x, device=device)
         if axis is None:
             if given.ndim == 0:

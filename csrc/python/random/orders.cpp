@@ -131,6 +131,7 @@ PyObject* permuted_path(const Call& call) {
   static PyObject* const names = checked(Py_BuildValue("(s)", "axis"));
   if (is_recording() || call[3] != Py_None) return nullptr;
   const Tensor* const x = tensor_or_null(call[1]);
+  if (x && call[2] == Py_None && !x->contiguous()) return nullptr;
   const Reference copy(copy_of_few(x, call[2] == Py_None ? first_axis() : call[2]));
   if (!copy.get()) return nullptr;
   const Source source(call[0]);

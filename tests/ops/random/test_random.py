@@ -225,6 +225,8 @@ def test_order(shape: tuple[int, ...], device: flow.Device) -> None:
         numpys.shuffle(expected, axis)
         same(expected, shuffled)
     same(numpys.permuted(x), ours.permuted(t))
+    same(numpys.permuted(x.T), ours.permuted(t.T))
+    same(numpys.permuted(x.T), ours.permuted(x.T, device=device))
     backwards, expected = t.copy()[::-1], x.copy()[::-1]
     ours.shuffle(backwards)
     numpys.shuffle(expected)
