@@ -14,6 +14,7 @@ from oneflow_lite.device import DeviceLike
 from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.indexing import take, take_along_axis
 from oneflow_lite.random.distributions import GeneratorDistributions, Size, draws_by
+from oneflow_lite.random.host import require_axis
 from oneflow_lite.random.recorded import goes_on, numpys_source, record_seed
 
 _BY_NUMPY = ("permutation", "permuted", "choice")  # for orders and places, whatever is put there
@@ -196,10 +197,7 @@ class Generator(GeneratorDistributions):
                 return _C.copy(given)
             order = self._places("permuted", (np.arange(given.size),), {}, given.device)
             return _C.reshape(take(given, order), given.shape, None)
-        if not -given.ndim <= axis < given.ndim:
-            raise np.exceptions.AxisError(
-                f"[permuted] axis {axis} is out of bounds for {given.ndim} dimensions"
-            )
+        require_axis("permuted", given, axis)
         along = axis % given.ndim
         rows = np.arange(given.shape[along]).reshape(-1, *(1,) * (given.ndim - along - 1))
         places = np.broadcast_to(rows, given.shape)

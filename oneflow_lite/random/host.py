@@ -22,6 +22,14 @@ def seen(op: str, x: Any) -> Any:
     return _C.look(op, x) if isinstance(x, Tensor) else x
 
 
+def require_axis(op: str, x: Tensor, axis: int) -> None:
+    """Refuse an axis that x has not."""
+    if not -x.ndim <= axis < x.ndim:
+        raise np.exceptions.AxisError(
+            f"[{op}] axis {axis} is out of bounds for {x.ndim} dimensions"
+        )
+
+
 def _present(device: DeviceLike) -> DeviceLike:
     """The device that is named; an error before anything is drawn for one that is not there."""
     if device is None:
@@ -54,10 +62,6 @@ class HostNumbers(Recorded):
 
     def _order(self, x: Tensor, axis: int) -> Any:
         """Where the slices of x along an axis come from, as NumPy shuffles them."""
-        if not -x.ndim <= axis < x.ndim:
-            raise np.exceptions.AxisError(
-                f"[shuffle] axis {axis} is out of bounds for {x.ndim} dimensions"
-            )
         return self._places("permutation", (x.shape[axis],), {}, x.device)
 
     def _permutation(self, x: Any, axis: int, more: tuple[Any, ...], device: DeviceLike) -> Tensor:
@@ -68,6 +72,7 @@ class HostNumbers(Recorded):
         if x.ndim == 0:  # which stands for a number
             home = x.device if device is None else device
             return self._made("permutation", (seen("permutation", x)[()], *more), device=home)
+        require_axis("permutation", x, axis)
         shuffled = take(x, self._order(x, axis), axis)
         return shuffled if device is None else asarray(shuffled, device=device)
 
@@ -82,6 +87,7 @@ class HostNumbers(Recorded):
             raise TypeError(f"[shuffle] expected a tensor to write to, got {type(x).__name__}")
         if x.ndim == 0:
             raise TypeError("[shuffle] expected at least one dimension, got a 0-d tensor")
+        require_axis("shuffle", x, axis)
         if x.size:
             _C.assign(x, x)  # does nothing, or says why x cannot be written to: nothing is drawn
             _C.assign(x, take(x, self._order(x, axis), axis))
@@ -107,10 +113,8 @@ class HostNumbers(Recorded):
                 "flow.random.default_rng(seed).choice(a, axis=0) takes more"
             )
         axis = axis or 0
-        if whole and not -source.ndim <= axis < source.ndim:
-            raise np.exceptions.AxisError(
-                f"[choice] axis {axis} is out of bounds for {source.ndim} dimensions"
-            )
+        if whole:
+            require_axis("choice", source, axis)
         count = source.shape[axis] if whole else seen("choice", source)
         size, replace, p = chosen
         args = (count, size, replace, seen("choice", p), *more)
