@@ -13,7 +13,7 @@ from oneflow_lite import _C
 from oneflow_lite._C import Tensor
 from oneflow_lite.dtypes import DType, computed_in
 from oneflow_lite.ops import elementwise
-from oneflow_lite.ops.creation.data import full
+from oneflow_lite.ops.creation.data import ascontiguousarray, full
 from oneflow_lite.ops.gufunc import (
     PREPARED_CALLS,
     GufuncCall,
@@ -212,6 +212,8 @@ def _transform(
     (result,) = call.issue((as_dtype(turned, wanted), factor), like=turned)
     if order is not None:
         result = _C.permute(result, [order.index(d) for d in range(x.ndim)])
+        if type(x) is Tensor and x.is_contiguous():  # so `turned` may be, where extents are 1
+            result = ascontiguousarray(result)
     return result if ready.made == ready.dtype else _C.astype(result, ready.dtype, True)
 
 

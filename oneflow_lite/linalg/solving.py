@@ -19,10 +19,10 @@ from oneflow_lite.linalg.lapack import (
     result_dtype,
 )
 from oneflow_lite.ops import elementwise
-from oneflow_lite.ops.creation.data import empty, full, zeros
+from oneflow_lite.ops.creation.data import empty, empty_like, full, zeros
 from oneflow_lite.ops.creation.matrices import eye
 from oneflow_lite.ops.gufunc import PREPARED_CALLS, GufuncCall, Shape, as_dtype, prepare_gufunc
-from oneflow_lite.ops.manipulation.shapes import broadcast_to, expand_dims
+from oneflow_lite.ops.manipulation.shapes import expand_dims
 from oneflow_lite.ops.operands import on_one_device
 from oneflow_lite.ops.statistics.reduction import max as max_of
 from oneflow_lite.ops.table import exported
@@ -131,8 +131,9 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
     check_square("matrix_power", a.shape)
     power = operator.index(n)
     if power == 0:
-        one = eye(a.shape[-1], dtype=a.dtype, device=a.device)
-        return _C.copy(broadcast_to(one, a.shape))
+        made = empty_like(a)
+        _C.assign(made, eye(a.shape[-1], dtype=a.dtype, device=a.device))
+        return made
     square, power = (inv(a), -power) if power < 0 else (a, power)
     if power == 3:  # NumPy's order
         return _C.matmul(_C.matmul(square, square), square)

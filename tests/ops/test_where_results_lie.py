@@ -223,6 +223,30 @@ def test_a_like_of_a_broadcast_and_a_reversed_tensor(device: flow.Device) -> Non
                 np.testing.assert_array_equal(seen.numpy(), expected, make)
 
 
+@pytest.mark.parametrize("shape", [(1, 5), (5, 1), (1, 4, 3), (1, 1, 4), (2, 1, 3)])
+def test_transforms_with_extents_of_one(shape: tuple[int, ...], device: flow.Device) -> None:
+    """Such a tensor is row-major with its axes in several orders."""
+    x = np.arange(float(np.prod(shape))).reshape(shape)
+    t = flow.tensor(x, device=device)
+    views: list[Call] = [lambda xp, v: v, lambda xp, v: v.T, lambda xp, v: v[::-1]]
+    for view in views:
+        for axis in range(len(shape)):
+            expected = np.fft.fft(view(np, x), n=3, axis=axis)
+            assert steps(flow.fft.fft(view(flow, t), n=3, axis=axis)) == steps(expected), axis
+
+
+def test_a_power_of_zero_and_a_turned_correlation(device: flow.Device) -> None:
+    calls: list[Call] = [
+        lambda xp, v: xp.linalg.matrix_power(v.T, 0),
+        lambda xp, v: xp.correlate(v[0, :2], v[1]),
+    ]
+    x = np.arange(9.0).reshape(3, 3)
+    for call in calls:
+        expected, seen = call(np, x), call(flow, flow.tensor(x, device=device))
+        assert seen.strides == expected.strides
+        np.testing.assert_array_equal(seen.numpy(), expected)
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])
 def test_what_replaces_nan_in_a_broadcast_tensor(dtype: str, device: flow.Device) -> None:

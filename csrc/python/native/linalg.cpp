@@ -383,7 +383,7 @@ PyObject* correlate_path(const Call& call) {
   if (!are_sequences(a, b) || is_complex(*b)) return nullptr;
   if (b->size() <= a->size()) return correlate_by_mode(*a, *b, call[2]);
   const Reference sums(correlate_by_mode(*b, *a, call[2]));
-  return sums.get() ? wrap(turned(tensor_of(sums.get()))) : nullptr;
+  return sums.get() ? wrap(contiguous(issuer(), turned(tensor_of(sums.get())))) : nullptr;
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ from oneflow_lite.dtypes import (
     float32,
     is_narrow,
 )
-from oneflow_lite.ops.creation.data import zeros
+from oneflow_lite.ops.creation.data import ascontiguousarray, zeros
 from oneflow_lite.ops.elementwise import conj
 from oneflow_lite.ops.operands import on_one_device, promoted
 from oneflow_lite.ops.table import exported
@@ -51,7 +51,7 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
     window = conj(short) if short.dtype.kind == "c" else short
     if short.size <= long.size:
         return _overlaps(long, window, mode, "correlate")
-    return _overlaps(window, long, mode, "correlate")[::-1]
+    return ascontiguousarray(_overlaps(window, long, mode, "correlate")[::-1])
 
 
 def _sequences(a: Any, v: Any, op: str) -> list[Tensor]:
