@@ -397,7 +397,7 @@ def union1d(x1: Any, x2: Any, /) -> Tensor:
     >>> flow.union1d(flow.tensor([3, 1]), flow.tensor([2, 3])).numpy()
     array([1, 2, 3])
     """
-    result: Tensor = unique(concat([ravel(x) for x in on_one_device(x1, x2)]))
+    result: Tensor = unique(concat([x1, x2], axis=None))
     return result
 
 

@@ -85,16 +85,20 @@ def _joined(
         raise ValueError(f"[{op}] expected at least one tensor")
     if out is not None and dtype is not None:
         raise TypeError(f"[{op}] expected out or dtype, got both")
+    # Numbers are weak where they are flattened with others; along an axis they have a dtype.
+    numbered: list[Any] = [
+        x if axis is None and type(x) in _WEAK else one
+        for x, one in zip(arrays, given, strict=True)
+    ]
     if dtype is not None:
         wanted = canonical(dtype, op)
     elif out is not None and (target := native(required_target(op, out).dtype)) is not None:
         wanted = target
     else:
-        wanted = result_type(
-            *(x if type(x) in _WEAK else one for x, one in zip(arrays, given, strict=True))
-        )
-    for x in given:
-        _C.require_castable(op, x.dtype, wanted, casting)
+        wanted = result_type(*numbered)
+    for x in numbered:
+        kind = result_type(wanted, type(x)(0)) if type(x) in _WEAK else x.dtype
+        _C.require_castable(op, kind, wanted, casting)
     joined = join([_C.astype(x, wanted, False) for x in given], axis)
     return joined if out is None else store(op, out, joined, casting)
 

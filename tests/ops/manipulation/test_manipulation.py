@@ -379,6 +379,22 @@ def test_concat_of_everything(device: flow.Device) -> None:
     same(np.concatenate([parts[2]] * 2), joined)
 
 
+def test_numbers_are_weak_where_they_are_flattened(device: flow.Device) -> None:
+    for dtype, number in (("uint8", 2), ("uint8", -1), ("int8", 2.5), ("float32", 2.5), ("?", 2)):
+        x = np.ones(2, dtype)
+        t = flow.tensor(x, device=device)
+        same(np.concatenate([x, number], axis=None), flow.concat([t, number], axis=None))
+        same(np.stack([x[0], number]), flow.stack([t[0], number]))
+        same(np.union1d(x, number), flow.union1d(t, number))
+        same(np.union1d(number, x), flow.union1d(number, t))
+    out = flow.zeros(3, dtype="uint8", device=device)
+    assert flow.concat([flow.ones_like(out)[:2], 2], axis=None, out=out).tolist() == [1, 1, 2]
+    with pytest.raises(TypeError, match=r"\[concat\] cannot cast float64 to uint8"):
+        flow.concat([out, 2.5], axis=None, out=flow.zeros(4, dtype="uint8", device=device))
+    with pytest.raises(TypeError, match=r"\[concat\] cannot cast int64 to bool"):
+        flow.concat([out > 0, 2], axis=None, dtype="bool")
+
+
 def test_bad_concat() -> None:
     for arrays, axis in [
         ([flow.zeros((2, 3)), flow.zeros((3, 3))], 1),
