@@ -103,3 +103,19 @@ def test_nan_to_num(dtype: str, device: flow.Device) -> None:
     assert flow.nan_to_num(t, copy=False) is t
     same(np.nan_to_num(x), t)
     same(np.nan_to_num(x[0, 0]), flow.nan_to_num(flow.tensor(x[0, 0], device=device)))
+
+
+def test_a_number_takes_the_dtype_of_what_it_is_close_to(device: flow.Device) -> None:
+    """As NumPy's: 2.1 is float32's 2.1, and next to nothing is allowed."""
+    x = np.array([2.1, 3, np.inf, np.nan], "f4")
+    t = flow.tensor(x, device=device)
+    for number in (2.1, 3, np.inf, 2.1j, True, np.float64(2.1)):
+        for tolerance in (0, 1e-9):
+            same(np.isclose(x, number, tolerance, 0), flow.isclose(t, number, tolerance, 0))
+            same(np.isclose(number, x, tolerance, 0), flow.isclose(number, t, tolerance, 0))
+    assert flow.allclose(t[:1], 2.1, rtol=1e-9, atol=0)
+    assert flow.isclose(1, 1.0).item()
+    assert not flow.isclose(1, 2).item()
+    recorded = flow.jit(lambda x, number: flow.isclose(x, number, rtol=0, atol=0))
+    for number in (2.1, 4.2, 2.1):
+        same(np.isclose(x, number, rtol=0, atol=0), recorded(t, number))

@@ -35,11 +35,23 @@ def isclose(
     >>> flow.isclose(flow.tensor([1.0, 2.0]), flow.tensor([1.0, 2.1])).numpy()
     array([ True, False])
     """
-    given, reference = on_one_device(x1, x2)
-    reference = _C.astype(reference, result_type(reference, 1.0), False)
-    near: Tensor = abs(given - reference) <= atol + rtol * abs(reference)
-    close = near & isfinite(reference) | (given == reference)
-    return close | (isnan(given) & isnan(reference)) if equal_nan else close
+    tensors = on_one_device(x1, x2)
+    given, reference = x1, x2
+    if not _is_weak(x1) or _is_weak(x2):  # of two numbers, one is a tensor
+        given = tensors[0]
+    if not _is_weak(x2):
+        reference = _C.astype(tensors[1], result_type(tensors[1], 1.0), False)
+    elif isinstance(x2, int):
+        reference = float(x2)
+    size = builtins.abs(reference)
+    near: Tensor = builtins.abs(given - reference) <= atol + rtol * size
+    close: Tensor = near & isfinite(tensors[1]) | (given == reference)
+    return close | (isnan(tensors[0]) & isnan(tensors[1])) if equal_nan else close
+
+
+def _is_weak(x: Any) -> builtins.bool:
+    """Tell whether x is a number of Python, which takes the dtype of the other operand."""
+    return isinstance(x, (int, float, complex)) and not isinstance(x, np.generic)
 
 
 def allclose(
