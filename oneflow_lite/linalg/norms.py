@@ -213,7 +213,7 @@ def _vector_norm(x: Tensor, axis: int, ord: Order, op: str) -> Tensor:
         return reduction.min(sizes, axis=axis)
     if ord == 1:
         return reduction.sum(sizes, axis=axis)
-    powers = reduction.sum(sizes**ord, axis=axis)
+    powers = reduction.sum(cast(sizes**ord, sizes.dtype), axis=axis)  # as NumPy's, in place
     return powers ** float(np.reciprocal(ord, dtype=powers.dtype))
 
 

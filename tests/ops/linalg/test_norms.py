@@ -98,3 +98,14 @@ def test_cond_where_the_inverse_is_beyond_float32(size: float, dtype: str) -> No
 def test_cond_refuses_float16() -> None:
     with pytest.raises(TypeError, match=r"\[cond\] unsupported dtype float16; cast to float32"):
         flow.linalg.cond(flow.ones((2, 2), dtype="float16"), 1)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex64"])
+def test_an_order_of_numpy_keeps_the_dtype(dtype: str, device: flow.Device) -> None:
+    x = np.array([[1, -9, 3], [2, 0.5, -7]]).astype(dtype)
+    t = flow.tensor(x, device=device)
+    check = near if computes_itself(device) else same
+    for order in (np.float64(2.5), np.int64(3), np.float32(0.5), np.float64(-1.5)):
+        check(np.linalg.norm(x, order, 1), flow.linalg.norm(t, order, 1))
+        expected = np.linalg.vector_norm(x, axis=0, ord=order)
+        check(expected, flow.linalg.vector_norm(t, axis=0, ord=order))
