@@ -31,6 +31,14 @@ def is_number_along(x: Tensor, axis: Any) -> bool:
     return x.ndim == 0 and axis is not None and not isinstance(axis, Sequence) and axis in (0, -1)
 
 
+def is_weak(x: Any) -> bool:
+    """Tell whether x is a number of Python, which takes the dtype of others; or stands for one.
+
+    What stands for a number, while a function is recorded, has a type of its own.
+    """
+    return isinstance(x, (int, float, complex)) and not isinstance(x, np.generic)
+
+
 def is_kept(op: str, keepdims: Any) -> bool:
     """Return ``keepdims`` as a bool.
 

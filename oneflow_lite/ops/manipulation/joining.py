@@ -9,10 +9,8 @@ from oneflow_lite.dtypes import canonical, native, result_type
 from oneflow_lite.ops.creation.data import asarray, ascontiguousarray
 from oneflow_lite.ops.manipulation.shapes import normalize_axes
 from oneflow_lite.ops.masking import required_target, store
-from oneflow_lite.ops.operands import is_by_columns, on_one_device
+from oneflow_lite.ops.operands import is_by_columns, is_weak, on_one_device
 from oneflow_lite.ops.table import exported
-
-_WEAK = (int, float, complex)
 
 
 @_C.native(_C.paths.concat)
@@ -87,8 +85,7 @@ def _joined(
         raise TypeError(f"[{op}] expected out or dtype, got both")
     # Numbers are weak where they are flattened with others; along an axis they have a dtype.
     numbered: list[Any] = [
-        x if axis is None and type(x) in _WEAK else one
-        for x, one in zip(arrays, given, strict=True)
+        x if axis is None and is_weak(x) else one for x, one in zip(arrays, given, strict=True)
     ]
     if dtype is not None:
         wanted = canonical(dtype, op)
@@ -97,7 +94,7 @@ def _joined(
     else:
         wanted = result_type(*numbered)
     for x in numbered:
-        kind = result_type(wanted, type(x)(0)) if type(x) in _WEAK else x.dtype
+        kind = result_type(wanted, x) if is_weak(x) else x.dtype
         _C.require_castable(op, kind, wanted, casting)
     joined = join([_C.astype(x, wanted, False) for x in given], axis)
     return joined if out is None else store(op, out, joined, casting)

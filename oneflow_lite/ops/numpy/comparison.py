@@ -11,7 +11,7 @@ from oneflow_lite.device import DeviceLike
 from oneflow_lite.dtypes import result_type
 from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.elementwise import abs, isfinite, isnan
-from oneflow_lite.ops.operands import on_one_device
+from oneflow_lite.ops.operands import is_weak, on_one_device
 from oneflow_lite.ops.statistics.reduction import all
 from oneflow_lite.ops.table import exported
 
@@ -37,9 +37,9 @@ def isclose(
     """
     tensors = on_one_device(x1, x2)
     given, reference = x1, x2
-    if not _is_weak(x1) or _is_weak(x2):  # of two numbers, one is a tensor
+    if not is_weak(x1) or is_weak(x2):  # of two numbers, one is a tensor
         given = tensors[0]
-    if not _is_weak(x2):
+    if not is_weak(x2):
         reference = _C.astype(tensors[1], result_type(tensors[1], 1.0), False)
     elif isinstance(x2, int):
         reference = float(x2)
@@ -47,11 +47,6 @@ def isclose(
     near: Tensor = builtins.abs(given - reference) <= atol + rtol * size
     close: Tensor = near & isfinite(tensors[1]) | (given == reference)
     return close | (isnan(tensors[0]) & isnan(tensors[1])) if equal_nan else close
-
-
-def _is_weak(x: Any) -> builtins.bool:
-    """Tell whether x is a number of Python, which takes the dtype of the other operand."""
-    return isinstance(x, (int, float, complex)) and not isinstance(x, np.generic)
 
 
 def allclose(

@@ -13,12 +13,10 @@ from oneflow_lite.ops.indexing import mode_number, take, take_along_axis
 from oneflow_lite.ops.manipulation.joining import stack
 from oneflow_lite.ops.manipulation.shapes import broadcast_arrays, ravel
 from oneflow_lite.ops.masking import store, written
-from oneflow_lite.ops.operands import dimensions, on_one_device
+from oneflow_lite.ops.operands import dimensions, is_weak, on_one_device
 from oneflow_lite.ops.statistics.reduction import any
 from oneflow_lite.ops.statistics.scan import cumsum
 from oneflow_lite.ops.table import exported
-
-_NUMBERS = (int, float, complex)  # weak
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
@@ -46,15 +44,14 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
         )
     if not len(condlist):
         raise ValueError("[select] expected at least one condition, got none")
-    weak = [type(x) in _NUMBERS for x in (*choicelist, default)]
     given = on_one_device(*condlist, *choicelist, default)
     conditions, choices = given[: len(condlist)], given[len(condlist) :]
     for condition in conditions:
         if condition.dtype != bool_dtype:
             raise TypeError(f"[select] expected conditions of bool, got {condition.dtype}")
     values = [
-        value if is_weak else x
-        for value, x, is_weak in zip((*choicelist, default), choices, weak, strict=True)
+        value if is_weak(value) else x
+        for value, x in zip((*choicelist, default), choices, strict=True)
     ]
     dtype = result_type(*values)
     result = _C.astype(choices[-1], dtype, False)
@@ -94,7 +91,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tensor
         raise TypeError(f"[choose] expected integers, got {numbers.dtype}")
     if not options:
         raise ValueError("[choose] expected at least one choice, got none")
-    weak = [part if type(part) in _NUMBERS else x for part, x in zip(parts, options, strict=True)]
+    weak = [part if is_weak(part) else x for part, x in zip(parts, options, strict=True)]
     dtype, count = result_type(*weak), len(options)
     index, *options = broadcast_arrays(
         _C.astype(numbers, int64, False), *(_C.astype(x, dtype, False) for x in options)

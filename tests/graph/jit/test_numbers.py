@@ -370,3 +370,23 @@ def test_the_operators_are_pythons() -> None:
             made = function(*operands)
             assert slots._values[made.number] == expected
             assert made.kind is type(expected)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_numbers_are_weak_in_a_program(dtype: str) -> None:
+    calls: list[Callable[[Any, Any], Any]] = [
+        lambda x, s: flow.concat([x, s], axis=None),
+        lambda x, s: flow.stack([x[0], s]),
+        lambda x, s: flow.append(x, s),
+        lambda x, s: flow.select([x > 1], [x], s),
+        lambda x, s: flow.select([x > 1], [s], 2),
+        lambda x, s: flow.choose(x > 1, [x, s]),
+        lambda x, s: flow.isclose(x, s, rtol=0, atol=0),
+    ]
+    x = flow.tensor([2.1, 0.3], dtype=dtype)
+    for call in calls:
+        run = flow.jit(call)
+        for number in (2.1, 0.3, 2.1):
+            expected, seen = call(x, number), run(x, number)
+            assert seen.dtype == expected.dtype
+            assert seen.tolist() == expected.tolist()
