@@ -127,6 +127,7 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "var of int32": lambda m, x: m.round(m.var(m.nan_to_num(x).astype("int32"), axis=1), 8),
     "var in float64": lambda m, x: m.round(m.var(m.nan_to_num(x), axis=0, dtype="float64"), 8),
     "isclose": lambda m, x: m.isclose(x, x, equal_nan=True),
+    "isclose to a number": lambda m, x: m.isclose(x, 2.0, equal_nan=True),
     "round": lambda m, x: m.round(x / 3, 2),
     "diff": lambda m, x: m.diff(x, axis=0),
     "float16": lambda m, x: x.astype("float16"),
