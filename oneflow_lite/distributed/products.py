@@ -182,9 +182,9 @@ def matmul(a: Any, b: Any) -> GlobalTensor:
 @rule("dot")
 def dot(a: Any, b: Any, out: None = None) -> GlobalTensor:
     """Return the product over the last axis of the left one, and the last but one of the right."""
-    if not (_is_number(a) or _is_number(b)):
-        a, b = _both("dot", a, b)
-    if 0 in (np.ndim(a), np.ndim(b)):
+    a, b = (np.asarray(each) if _is_number(each) else each for each in (a, b))
+    a, b = _both("dot", a, b)
+    if 0 in (a.ndim, b.ndim):
         made: GlobalTensor = a * b
         return made
     return tensordot(a, b, ([a.ndim - 1], [max(b.ndim - 2, 0)]))

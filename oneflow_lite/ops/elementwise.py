@@ -260,7 +260,7 @@ def clip(
         return kept
     if not (isinstance(min, Tensor) or isinstance(max, Tensor)):
         x = asarray(x)
-    if isinstance(x, Tensor) and isdtype(x.dtype, "integral"):
+    if getattr(getattr(x, "dtype", None), "kind", "") in ("i", "u"):  # an array's, too
         # A bound beyond all numbers of the dtype is none, as in NumPy.
         limits = np.iinfo(x.dtype)
         min = None if type(min) is int and min <= limits.min else min

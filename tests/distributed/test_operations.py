@@ -262,6 +262,7 @@ BY_PLACE: dict[str, Callable[[Any, Any], Any]] = {
     "stack": lambda m, x: m.stack([x, x], 1, None),
     "dot": lambda m, x: m.dot(x, x.T, None),
     "dot of a number": lambda m, x: m.dot(2, x),
+    "dot of integers and a number": lambda m, x: m.dot(x.astype("int8"), 2),
     "copy": lambda m, x: m.copy(x, "C"),
     "transpose": lambda m, x: x.transpose(1, 0),
     "transpose by a tuple": lambda m, x: x.transpose((1, 0)),
@@ -329,6 +330,18 @@ def test_an_axis_of_a_number(name: str) -> None:
             flow.cumsum(x, 1)
         with pytest.raises(TypeError, match="0-d"):
             iter(x)
+
+    on_ranks(program, 2)
+
+
+def test_bounds_beyond_the_numbers_of_a_dtype() -> None:
+    def program() -> None:
+        v = A.astype("int8")
+        x = flow.tensor(v, placement=placement.all("cpu"), sbp=sbp.split(0))
+        check(flow.clip(x, -300, 3), np.clip(v, -300, 3))
+        check(flow.clip(x, None, 1000), v)
+        check(flow.clip(x, x, 300), v)
+        check(flow.clip(x, -300, v[:1]), np.clip(v, -300, v[:1]))
 
     on_ranks(program, 2)
 
