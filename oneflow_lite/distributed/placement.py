@@ -83,7 +83,7 @@ def placement(type: str, ranks: Sequence[Any] | int) -> Placement:
     ((2, 3), 4, None)
     """
     flat: list[int] = []
-    grid = _flatten([ranks] if isinstance(ranks, int) else ranks, flat)
+    grid = _flatten([ranks] if isinstance(ranks, (int, np.integer)) else ranks, flat)
     return Placement(type, list(grid), flat)
 
 

@@ -54,6 +54,7 @@ def test_there_is_one_of_each_value() -> None:
     ranks = placement("cpu", [[0, 1], [2, 3]])
     assert placement("cpu", np.arange(4).reshape(2, 2)) == ranks
     assert placement("mock", [[0, 1], [2, 3]]) != ranks
+    assert placement("cpu", np.int64(3)) == placement("cpu", 3) == placement("cpu", [3])
     assert placement("cpu", [0, 1, 2, 3]) != ranks
     one = layout((4, 2), ranks, [sbp.split(0), sbp.broadcast])
     assert layout([4, 2], ranks, [sbp.split(-2), sbp.broadcast]) == one
