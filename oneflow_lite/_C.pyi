@@ -845,7 +845,7 @@ def failure(x: Tensor, method: str) -> BaseException | None:
     """What a look at x raises; waits like a look of this name."""
 
 # --- profiling
-def wait_until_idle() -> None:
+def wait_until_idle(op: str) -> None:
     """Waits until nothing is in flight, which what is switched on or off by others then sees whole. Never call
     it with a lock that a function on the machine may take."""
 

@@ -454,7 +454,7 @@ class Flags(flag_types.FlagTypes):
     def _wait(self, name: str) -> None:
         """Without the lock, which a function in flight may take."""
         if self._rows[name].waits:
-            _C.wait_until_idle()
+            _C.wait_until_idle("flags")
 
     def _apply(self, name: str, value: Any) -> None:
         apply = self._rows[name].apply

@@ -181,7 +181,7 @@ class _Recorder:
         self._open: list[Profile] = []
 
     def begin(self, profile: Profile) -> None:
-        _C.wait_until_idle()  # without the lock: a function in flight may take it
+        _C.wait_until_idle("profile")  # without the lock: a function in flight may take it
         with self._lock:
             try:
                 self._collect()
@@ -195,7 +195,7 @@ class _Recorder:
         """Without a wait, also by Ctrl-C in it, what is in flight is left out."""
         try:
             if wait:
-                _C.wait_until_idle()
+                _C.wait_until_idle("profile")
         finally:
             with self._lock:
                 if not any(profile is each for each in self._open):

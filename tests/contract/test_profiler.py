@@ -125,6 +125,15 @@ def test_what_has_waited_is_named() -> None:
     assert {"__repr__", "__str__"} <= waited
 
 
+def test_a_function_cannot_wait_for_itself() -> None:
+    scopes = {"profile": profile(), "flags": flow.flags(benchmark=True)}
+    for name, scope in scopes.items():
+        call = flow.vm.host_func(scope.__enter__)
+        with pytest.raises(RuntimeError, match=rf"\[{name}\] called inside a function"):
+            call.result()
+    assert not flow.flags.benchmark
+
+
 def test_nothing_is_recorded_outside() -> None:
     with profile() as prof:
         pass

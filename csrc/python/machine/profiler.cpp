@@ -11,6 +11,7 @@
 #include "python/issue_site.h"
 #include "python/runtime.h"
 #include "tensor/finite.h"
+#include "vm/board/running_scope.h"
 
 namespace py = pybind11;
 
@@ -104,6 +105,14 @@ py::dict profile_stop() {
   return result;
 }
 
+/// For an operation of that name.
+void wait_until_idle(const std::string& op) {
+  if (vm::RunningScope::any()) {
+    fail(ErrorKind::runtime, "[", op, "] called inside a function, which is in flight itself");
+  }
+  runtime().machine.drain(std::nullopt);
+}
+
 void drop_records() {
   recorder().take();
   distributed::take_collectives();
@@ -122,7 +131,7 @@ void unlock_observers() {
 }
 
 void bind_profiler(py::module_& m) {
-  m.def("wait_until_idle", [] { runtime().machine.drain(std::nullopt); });
+  m.def("wait_until_idle", &wait_until_idle);
   m.def("profile_start", [] {
     record(false);
     drop_records();
