@@ -227,6 +227,10 @@ class Tensor:
         *,
         a_min: Any = None,
         a_max: Any = None,
+        where: Any = True,
+        casting: Any = "same_kind",
+        order: Any = "K",
+        dtype: Any = None,
     ) -> Tensor: ...
     def round(self, decimals: SupportsIndex = 0, out: Any = None) -> Tensor: ...
     def dot(self, b: Any, out: Any = None) -> Tensor: ...

@@ -82,7 +82,10 @@ def parse_int(minimum: int, maximum: int) -> Callable[[object], int]:
 
 def parse_bytes(value: object) -> int:
     """Return a number of bytes."""
-    count = int(_quantity(value, BYTES))
+    amount = _quantity(value, BYTES)
+    count = int(amount)
+    if amount and not count:
+        raise ValueError("expected whole bytes, or 0")
     if count > MAX_INT64:
         raise ValueError(f"expected at most {MAX_INT64} bytes")
     return count

@@ -222,6 +222,10 @@ def clip(
     *,
     a_min: Any = None,
     a_max: Any = None,
+    where: Any = True,
+    casting: Any = "same_kind",
+    order: Any = "K",
+    dtype: Any = None,
 ) -> Tensor:
     """Return x, kept between min and max.
 
@@ -235,6 +239,8 @@ def clip(
         Where the result goes; an array waits for it.
     a_min, a_max
         Older names of min and max.
+    where, casting, order, dtype
+        As for ``maximum``.
 
     Returns
     -------
@@ -255,9 +261,6 @@ def clip(
         if (min is not None and a_min is not None) or (max is not None and a_max is not None):
             raise ValueError("[clip] min and a_min are the same, and so are max and a_max")
         min, max = a_min if min is None else min, a_max if max is None else max
-    if out is not None and not isinstance(out, Tensor):
-        kept: Tensor = store("clip", out, clip(x, min, max))
-        return kept
     if not (isinstance(min, Tensor) or isinstance(max, Tensor)):
         x = asarray(x)
     if getattr(getattr(x, "dtype", None), "kind", "") in ("i", "u"):  # an array's, too
@@ -265,13 +268,18 @@ def clip(
         limits = np.iinfo(x.dtype)
         min = None if type(min) is int and min <= limits.min else min
         max = None if type(max) is int and max >= limits.max else max
+    options: dict[str, Any] = {}
+    if where is not True or casting != "same_kind" or order != "K" or dtype is not None:
+        options = {"where": where, "casting": casting, "order": order, "dtype": dtype}
     if min is None and max is None:
-        return positive(x, out=out) if out is not None else _like_it(asarray(x))
+        if out is None and not options:
+            return _like_it(asarray(x))
+        return positive(x, out=out, **options)
     if max is None:
-        return maximum(x, min, out=out)
+        return maximum(x, min, out=out, **options)
     if min is None:
-        return minimum(x, max, out=out)
-    clipped: Tensor = _clip(x, min, max, out=out)
+        return minimum(x, max, out=out, **options)
+    clipped: Tensor = _clip(x, min, max, out=out, **options)
     return clipped
 
 

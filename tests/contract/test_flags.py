@@ -71,6 +71,15 @@ def test_bytes(text: str, count: int) -> None:
     assert loaded(MEMORY_LIMIT=text).memory_limit == count
 
 
+def test_less_than_a_byte_is_no_limit_of_memory() -> None:
+    for given in (0.5, "0.5", "0.0001 kB"):
+        with (
+            pytest.raises(ValueError, match="expected whole bytes"),
+            flow.flags(memory_limit=given),
+        ):
+            pass
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"), [("2", 2), ("2.5s", 2.5), ("200ms", 0.2), ("5us", 5e-6), ("0", 0)]
 )

@@ -144,6 +144,22 @@ def test_tensors_of_many_ranks() -> None:
         flow.add.reduce(x)
 
 
+@pytest.mark.parametrize("bounds", [(None, None), (1, None), (None, 2), (1, 2), (1.5, 2)])
+@pytest.mark.parametrize("out", [None, "float64", "int16"])
+def test_what_clip_takes_besides(bounds: Any, out: str | None, device: flow.Device) -> None:
+    def given(space: Any, make: Any, **options: Any) -> Any:
+        if out is not None:
+            options["out"] = make(np.full((3, 2), 7, out))
+        return space.clip(make(np.array([X, Y])).T, *bounds, **options)
+
+    for options in ({"dtype": "float32"}, {"casting": "no", "dtype": "int8"}, {"order": "C"}):
+        one, other = both(lambda np, make, o=options: given(np, make, **o), device)
+        assert one == other, options
+    if out is not None:
+        one, other = both(lambda np, make: given(np, make, where=MASK[:, None]), device)
+        assert one == other
+
+
 def test_older_names_of_bounds(device: flow.Device) -> None:
     x, out = flow.tensor([-1.0, 0.5, 2.0], device=device), flow.zeros(3, device=device)
     assert flow.clip(x, a_min=0).tolist() == [0, 0.5, 2]
