@@ -44,8 +44,8 @@ class StreamPolicy {
   virtual Counters counters() const = 0;
   /// What is launched gets on only while it is polled, and now it does.
   virtual bool moves() const { return false; }
-  /// What is pending waits for other processes: sleeps until that may have changed, but not longer
-  /// than this. False: not worth it, look again.
+  /// While it waits for other processes: sleeps until they may have come, but not longer than this.
+  /// False: no good time to sleep, look again.
   virtual bool doze(int64_t) { return false; }
   /// Those that are pending fail. Takes the baton.
   virtual void abandon_pending(const Error&) {}

@@ -20,15 +20,15 @@ class Bell {
   /// Whether this system has a way to sleep at one.
   static bool is_there();
 
-  /// Sleeps until it is rung, or for so long, unless has_come(). One thread at a time. What is
-  /// looked for is brought, and looked for, by seq_cst operations.
+  /// Sleeps until it is rung, or for so long, unless has_come(), which looks by seq_cst operations.
+  /// Others bring by such operations, too. One thread at a time.
   template <typename Look>
   void await(int64_t ns, const Look& has_come) {
     sleeps_.store(1, std::memory_order_seq_cst);
     if (!has_come()) sleep(ns);
     sleeps_.store(0, std::memory_order_relaxed);
   }
-  /// What was looked for is there. Any thread of any process.
+  /// Wakes the one that sleeps, after something was brought. Any thread of any process.
   void ring() {
     if (sleeps_.load(std::memory_order_seq_cst)) wake();
   }
