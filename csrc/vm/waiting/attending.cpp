@@ -24,7 +24,7 @@ namespace {
 constexpr int kLooks = 400;
 /// Meanwhile the thread does not answer Ctrl-C.
 constexpr int64_t kLongestNs = 10'000'000;
-/// While bytes move, or it sleeps, and has something else to do.
+/// While bytes move, or it sleeps, and the thread has something else to do.
 constexpr int64_t kAttendedNs = 500'000;
 /// So often it looks for news that wake nobody.
 constexpr int64_t kDozeNs = 200'000;
@@ -53,12 +53,12 @@ void Waiting::see_to(Stream& stream, Seq seq, int64_t most_ns) {
       stream.retire_finished(false);
       is_left = stream.has_ready() || stream.busy();
       if (!is_left || !window_.in_flight(seq)) break;
-      const int64_t left = most_ns - (now_ns() - begin);
-      if (left <= 0) break;
-      if (!stream.moves()) {
-        if (stream.doze(std::min(left, kDozeNs))) continue;
-        if (++looks > kLooks) break;
-      }
+      const bool moves = stream.moves();
+      const int64_t spent = now_ns() - begin;
+      const bool dozed = !moves && stream.doze(std::clamp<int64_t>(most_ns - spent, 0, kDozeNs));
+      if (spent > (moves || dozed ? most_ns : kLongestNs)) break;
+      if (dozed) continue;
+      if (!moves && ++looks > kLooks) break;
       std::this_thread::yield();
     }
   }
