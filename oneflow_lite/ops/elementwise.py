@@ -213,6 +213,18 @@ right_shift = bitwise_right_shift
 true_divide = divide
 
 
+def _bounds_within(x: Any, low: Any, high: Any) -> tuple[Any, Any]:
+    """Return the bounds; one beyond all numbers of an integer dtype is none, as in NumPy."""
+    dtype = getattr(x, "dtype", None)  # an array's, too
+    if getattr(dtype, "kind", "") not in ("i", "u"):
+        return low, high
+    limits = np.iinfo(x.dtype)
+    return (
+        None if type(low) is int and low <= limits.min else low,
+        None if type(high) is int and high >= limits.max else high,
+    )
+
+
 def clip(
     x: Any,
     /,
@@ -263,11 +275,7 @@ def clip(
         min, max = a_min if min is None else min, a_max if max is None else max
     if not (isinstance(min, Tensor) or isinstance(max, Tensor)):
         x = asarray(x)
-    if getattr(getattr(x, "dtype", None), "kind", "") in ("i", "u"):  # an array's, too
-        # A bound beyond all numbers of the dtype is none, as in NumPy.
-        limits = np.iinfo(x.dtype)
-        min = None if type(min) is int and min <= limits.min else min
-        max = None if type(max) is int and max >= limits.max else max
+    min, max = _bounds_within(x, min, max)
     options: dict[str, Any] = {}
     if where is not True or casting != "same_kind" or order != "K" or dtype is not None:
         options = {"where": where, "casting": casting, "order": order, "dtype": dtype}
