@@ -213,6 +213,12 @@ right_shift = bitwise_right_shift
 true_divide = divide
 
 
+def _one_of(bound: Any, older: Any) -> Any:
+    if bound is not None and older is not None:
+        raise ValueError("[clip] min and a_min are the same, and so are max and a_max")
+    return older if bound is None else bound
+
+
 def _bounds_within(x: Any, low: Any, high: Any) -> tuple[Any, Any]:
     """Return the bounds; one beyond all numbers of an integer dtype is none, as in NumPy."""
     dtype = getattr(x, "dtype", None)  # an array's, too
@@ -270,9 +276,7 @@ def clip(
     array([0. , 0.5, 1. ])
     """
     if a_min is not None or a_max is not None:
-        if (min is not None and a_min is not None) or (max is not None and a_max is not None):
-            raise ValueError("[clip] min and a_min are the same, and so are max and a_max")
-        min, max = a_min if min is None else min, a_max if max is None else max
+        min, max = _one_of(min, a_min), _one_of(max, a_max)
     if not (isinstance(min, Tensor) or isinstance(max, Tensor)):
         x = asarray(x)
     min, max = _bounds_within(x, min, max)

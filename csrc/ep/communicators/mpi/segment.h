@@ -21,8 +21,8 @@
 //
 // Where the ranks are more than the cores, a rank sleeps at its bell (bell.h) until all have posted
 // n, and leaves its core to those that have not. Each one that finds all stamps there rings. All
-// writes and reads of stamps have one order, so the rank whose stamp of n is the last one in it finds
-// all of them, and rings.
+// writes and reads of stamps have one order. So the rank whose stamp of n is the last one in it
+// finds all of them, and rings.
 #pragma once
 
 #include <atomic>
