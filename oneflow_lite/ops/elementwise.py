@@ -231,6 +231,13 @@ def _bounds_within(x: Any, low: Any, high: Any) -> tuple[Any, Any]:
     )
 
 
+def _given(where: Any, casting: Any, order: Any, dtype: Any) -> dict[str, Any]:
+    """Return what is not as it is without them."""
+    if where is True and casting == "same_kind" and order == "K" and dtype is None:
+        return {}
+    return {"where": where, "casting": casting, "order": order, "dtype": dtype}
+
+
 def clip(
     x: Any,
     /,
@@ -280,9 +287,7 @@ def clip(
     if not (isinstance(min, Tensor) or isinstance(max, Tensor)):
         x = asarray(x)
     min, max = _bounds_within(x, min, max)
-    options: dict[str, Any] = {}
-    if where is not True or casting != "same_kind" or order != "K" or dtype is not None:
-        options = {"where": where, "casting": casting, "order": order, "dtype": dtype}
+    options = _given(where, casting, order, dtype)
     if min is None and max is None:
         if out is None and not options:
             return _like_it(asarray(x))
