@@ -379,5 +379,7 @@ for seed in range(6):
     Program(seed, values, window).run(60)
 """
     for kernels in ("1", "0"):
-        done = run_program(code, cuda_sim="devices=2,jitter=50us", cuda_kernels=kernels)
+        done = run_program(
+            code, cuda_sim="devices=2,jitter=50us", cuda_kernels=kernels, timeout=300
+        )
         assert done.returncode == 0, done.stdout + done.stderr
