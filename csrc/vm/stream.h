@@ -64,7 +64,6 @@ class Stream final : public Runner::Work {
   bool retire_finished(bool all) override;
   bool busy() const override { return policy_->busy(); }
   bool moves() const override { return policy_->moves(); }
-  bool doze(int64_t ns) { return policy_->doze(ns); }
   /// Retires a slot, releases its successors and wakes the threads that wait for it.
   void retire(Slot* slot, const FailurePtr& failure);
   /// Closes milestone `launched` and tells the body.

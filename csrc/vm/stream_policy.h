@@ -44,9 +44,6 @@ class StreamPolicy {
   virtual Counters counters() const = 0;
   /// What is launched gets on only while it is polled, and now it does.
   virtual bool moves() const { return false; }
-  /// While it waits for other processes: sleeps until they may have come, but not longer than this.
-  /// False: no good time to sleep, look again.
-  virtual bool doze(int64_t) { return false; }
   /// Those that are pending fail. Takes the baton.
   virtual void abandon_pending(const Error&) {}
   /// In the child of a fork: ends an instruction whose code another thread ran in the parent. It

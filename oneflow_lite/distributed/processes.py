@@ -94,7 +94,6 @@ def _enter(launcher: Launcher, size: int) -> _C.Member:
         local_rank=node.rank,
         host_ranks=node.allgather(world.rank),
         host_memory=memory,
-        host_is_crowded=_cores_of(node) < node.size,
     )
     _divide_cores(node.size)
     node.Free()
@@ -126,13 +125,6 @@ def _require_same(world: Any) -> None:
             "[distributed] ranks have different versions of oneflow_lite, or processors: "
             + "; ".join(f"rank {rank}: {each}" for rank, each in enumerate(all_ranks))
         )
-
-
-def _cores_of(node: Any) -> int:
-    """Return how many cores the ranks of this machine have between them."""
-    if not hasattr(os, "sched_getaffinity"):
-        return os.cpu_count() or 1
-    return len(set().union(*node.allgather(os.sched_getaffinity(0))))
 
 
 def _divide_cores(local_size: int) -> None:

@@ -63,9 +63,6 @@ class Work {
   virtual bool test() = 0;
   /// Other ranks are still to come; from then on only bytes move.
   virtual bool awaits_others() const = 0;
-  /// While it awaits others: sleeps until all have come, or something else has, but not longer than
-  /// that. False: it is no good time to sleep, or it would not be woken.
-  virtual bool doze(int64_t) { return false; }
   /// Bytes move, and others may hold that up for good; abort() ends it.
   virtual bool can_stall() const { return false; }
   /// While it awaits others: lets them know that this rank is waiting. They need not do anything.

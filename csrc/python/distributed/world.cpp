@@ -83,8 +83,7 @@ std::shared_ptr<Member> make_mpi_member(const std::string& shared_object, ep::mp
                                         ep::mpi::Handle byte, int any_source, int rank, int size,
                                         int largest_tag, int local_rank,
                                         std::vector<int32_t> host_ranks,
-                                        const std::optional<py::capsule>& host_memory,
-                                        bool host_is_crowded) {
+                                        const std::optional<py::capsule>& host_memory) {
   ep::mpi::Library library{};
   library.communicator = handle;
   library.byte = byte;
@@ -97,7 +96,7 @@ std::shared_ptr<Member> make_mpi_member(const std::string& shared_object, ep::mp
   if (host_memory) {
     void* const own = PyCapsule_GetPointer(host_memory->ptr(), kSegment);
     if (!own) throw py::error_already_set();
-    host = {*static_cast<HostBytes*>(own), std::move(host_ranks), host_is_crowded};
+    host = {*static_cast<HostBytes*>(own), std::move(host_ranks)};
   }
   return std::make_shared<Member>(ep::make_mpi_world(library, std::move(host)), local_rank);
 }
@@ -267,7 +266,7 @@ void bind_world(py::module_& module) {
   module.def("make_mpi_member", &make_mpi_member, py::kw_only(), py::arg("shared_object"),
              py::arg("handle"), py::arg("byte"), py::arg("any_source"), py::arg("rank"),
              py::arg("size"), py::arg("largest_tag"), py::arg("local_rank"), py::arg("host_ranks"),
-             py::arg("host_memory"), py::arg("host_is_crowded"));
+             py::arg("host_memory"));
   module.def("segment_bytes", &ep::segment_bytes);
   module.def("map_segment", &map_segment);
   module.def("set_process_member", &Member::set_process);

@@ -145,14 +145,6 @@ bool ProgressPolicy::moves() const {
                      [](const InFlight& each) { return each.work && !each.work->awaits_others(); });
 }
 
-/// The first one that awaits others holds up those behind it.
-bool ProgressPolicy::doze(int64_t ns) {
-  for (const InFlight& each : in_flight_) {
-    if (each.work && each.work->awaits_others()) return each.work->doze(ns);
-  }
-  return false;
-}
-
 void ProgressPolicy::drain() {
   while (busy()) {
     if (!poll(true)) std::this_thread::yield();

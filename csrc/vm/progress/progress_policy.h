@@ -32,7 +32,6 @@ class ProgressPolicy final : public StreamPolicy {
   bool poll(bool close) override;
   bool busy() const override { return !in_flight_.empty(); }
   bool moves() const override;
-  bool doze(int64_t ns) override;
   void drain() override;
   void abandon_pending(const Error& error) override;
   void end_lost(Slot*) override {}  // it runs no code of the user

@@ -7,7 +7,6 @@
 //
 // It never waits for another rank: when its time is over the worker takes over, which it wakes. So
 // ranks wait for each other as they do without it.
-#include <algorithm>
 #include <mutex>
 #include <thread>
 
@@ -24,10 +23,8 @@ namespace {
 constexpr int kLooks = 400;
 /// Meanwhile the thread does not answer Ctrl-C.
 constexpr int64_t kLongestNs = 10'000'000;
-/// While bytes move, or it sleeps, and the thread has something else to do.
-constexpr int64_t kAttendedNs = 500'000;
-/// So often it looks for news that wake nobody.
-constexpr int64_t kDozeNs = 200'000;
+/// While bytes move, and the thread has something else to do.
+constexpr int64_t kMovingNs = 500'000;
 /// A worker that is awake looks for work all the time, and has its baton for a moment.
 constexpr int kTries = 50;
 
@@ -43,22 +40,18 @@ std::unique_lock<std::mutex> try_to_lock(std::mutex& mutex) {
 }  // namespace
 
 /// Until `seq` has retired, nothing of the stream is in flight, or the time is over.
-void Waiting::see_to(Stream& stream, Seq seq, int64_t most_ns) {
+void Waiting::see_to(Stream& stream, Seq seq, int64_t moving_ns) {
   const int64_t begin = now_ns();
   bool is_left = true;
   {
     const std::unique_lock<std::mutex> baton = try_to_lock(stream.baton());
-    for (int looks = 0; baton;) {
+    for (int look = 0; baton; ++look) {
       stream.run_ready(false);
       stream.retire_finished(false);
       is_left = stream.has_ready() || stream.busy();
       if (!is_left || !window_.in_flight(seq)) break;
       const bool moves = stream.moves();
-      const int64_t spent = now_ns() - begin;
-      const bool dozed = !moves && stream.doze(std::clamp<int64_t>(most_ns - spent, 0, kDozeNs));
-      if (spent > (moves || dozed ? most_ns : kLongestNs)) break;
-      if (dozed) continue;
-      if (!moves && ++looks > kLooks) break;
+      if (now_ns() - begin > (moves ? moving_ns : kLongestNs) || (!moves && look > kLooks)) break;
       std::this_thread::yield();
     }
   }
@@ -70,7 +63,7 @@ void Waiting::attend(Stream& stream, Seq seq) {
   call.note();
   const int64_t begin = now_ns();
   void* token = hooks_->release();
-  see_to(stream, seq, kAttendedNs);
+  see_to(stream, seq, kMovingNs);
   hooks_->acquire(token);
   small_work_.looks().note_attended(now_ns() - begin);
 }

@@ -118,7 +118,7 @@ class Waiting {
   bool could_have_stayed(DeviceState& state);
 
   // In attending.cpp.
-  void see_to(Stream& stream, Seq seq, int64_t most_ns);
+  void see_to(Stream& stream, Seq seq, int64_t moving_ns);
   bool help_with_collectives(Seq seq);
 
   // In wait_inside.cpp.

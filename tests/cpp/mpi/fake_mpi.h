@@ -190,11 +190,11 @@ inline std::shared_ptr<char> make_host_memory(int ranks) {
 
 /// `hosts`: the ranks of each host whose ranks share memory; the others only send messages.
 inline std::vector<std::unique_ptr<World>> make_fake_mpi_world(
-    int size, const std::vector<std::vector<int32_t>>& hosts = {}, bool are_crowded = false) {
+    int size, const std::vector<std::vector<int32_t>>& hosts = {}) {
   FakeMpi& mpi = make_fake_mpi(size);
   std::vector<HostMemory> host_of(static_cast<size_t>(size));
   for (const std::vector<int32_t>& ranks : hosts) {
-    const HostMemory host{make_host_memory(static_cast<int>(ranks.size())), ranks, are_crowded};
+    const HostMemory host{make_host_memory(static_cast<int>(ranks.size())), ranks};
     for (const int32_t rank : ranks) host_of[static_cast<size_t>(rank)] = host;
   }
   std::vector<std::unique_ptr<World>> worlds;

@@ -70,12 +70,8 @@ struct Gather {
   Collective collective;
 };
 
-/// Where ranks sleep, one that nobody wakes never ends.
 void finish(Work& work) {
-  constexpr int64_t kForEver = int64_t{1} << 60;
-  while (!work.test()) {
-    if (!work.doze(kForEver)) std::this_thread::yield();
-  }
+  while (!work.test()) std::this_thread::yield();
 }
 
 /// All are posted before the first is looked at, by one rank or by all; each rank has its own pace.
@@ -110,46 +106,9 @@ Members first(int count) {
 
 void test_many_in_flight() {
   for (const int size : {2, 3, 5}) {
-    for (const Over over : {Over::segment, Over::crowded}) {
-      for (const bool is_one_late : {false, true}) {
-        const Worlds worlds = make_worlds(over, size);
-        gather_often(make_ranks(worlds, first(size)), 100, 64, is_one_late);
-      }
-    }
-  }
-}
-
-/// One after the other: almost each of them waits for the others.
-void test_sleepers_are_woken() {
-  for (const int size : {2, 3, 5}) {
-    const Worlds worlds = make_worlds(Over::crowded, size);
-    const Ranks ranks = make_ranks(worlds, first(size));
-    std::atomic<int> slept{0};
-    each_rank(ranks, [&](Communicator& own) {
-      for (uint32_t number = 0; number < 500; ++number) {
-        Gather part(own, number, 64, false);
-        const std::unique_ptr<Work> work = own.post(part.collective);
-        while (!work->test()) slept += work->doze(int64_t{1} << 60);
-        CHECK(work->verdict() == Verdict::moved && part.is_right());
-      }
-    });
-    CHECK(slept > 0);
-  }
-}
-
-/// Nobody sleeps for a collective that is decided, nor where ranks have cores of their own.
-void test_when_nobody_sleeps() {
-  for (const Over over : kAllWays) {
-    const Worlds worlds = make_worlds(over, 2);
-    const Ranks ranks = make_ranks(worlds, {0, 1});
-    Gather one(*ranks[0], 1, 64, false), other(*ranks[1], 1, 64, false);
-    const std::unique_ptr<Work> first = ranks[0]->post(one.collective);
-    first->test();
-    CHECK(first->doze(1) == (over == Over::crowded));
-    const std::unique_ptr<Work> second = ranks[1]->post(other.collective);
-    for (Work* const work : {first.get(), second.get()}) {
-      while (!work->test()) second->test();
-      CHECK(!work->doze(1));
+    for (const bool is_one_late : {false, true}) {
+      const Worlds worlds = make_worlds(Over::segment, size);
+      gather_often(make_ranks(worlds, first(size)), 100, 64, is_one_late);
     }
   }
 }
@@ -287,7 +246,7 @@ void test_other_sizes() {
 
 void test_where_a_group_meets() {
   const std::shared_ptr<char> memory = mpi::make_host_memory(3);
-  mpi::Segment own(memory, {4, 7, 9}, 7, false), other(memory, {4, 7, 9}, 9, false);
+  mpi::Segment own(memory, {4, 7, 9}, 7), other(memory, {4, 7, 9}, 9);
   CHECK(!own.meeting(1, {7}) && !own.meeting(2, {7, 8}));
   for (uint64_t key = 1; key <= 80; ++key) {
     mpi::Meeting* const here = own.meeting(key, {9, 7});
@@ -302,8 +261,6 @@ void test_where_a_group_meets() {
 int main() {
   using namespace ofl::ep;
   test_many_in_flight();
-  test_sleepers_are_woken();
-  test_when_nobody_sleeps();
   test_more_than_there_is_room_for();
   test_one_that_finds_no_room();
   test_groups_in_a_circle();

@@ -10,16 +10,15 @@
 
 namespace ofl::ep {
 
-/// Crowded: in the segment, where ranks that wait for others sleep.
-enum class Over { threads, messages, segment, crowded };
-inline constexpr Over kAllWays[] = {Over::threads, Over::messages, Over::segment, Over::crowded};
+enum class Over { threads, messages, segment };
+inline constexpr Over kAllWays[] = {Over::threads, Over::messages, Over::segment};
 
 inline std::vector<std::unique_ptr<World>> make_worlds(Over over, int size) {
   if (over == Over::threads) return make_thread_world(size);
   if (over == Over::messages) return mpi::make_fake_mpi_world(size);
   std::vector<int32_t> all(static_cast<size_t>(size));
   std::iota(all.begin(), all.end(), 0);
-  return mpi::make_fake_mpi_world(size, {all}, over == Over::crowded);
+  return mpi::make_fake_mpi_world(size, {all});
 }
 
 }  // namespace ofl::ep

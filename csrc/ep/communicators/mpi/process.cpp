@@ -14,9 +14,8 @@ namespace ofl::ep::mpi {
 
 namespace {
 
-/// A look at a meeting costs less than one for messages, of which only bad news concern it. Where
-/// ranks are more than cores, the library gives the core away in each look.
-constexpr int64_t kPollNs = 20'000, kCrowdedPollNs = 1'000'000;
+/// A look at a meeting costs less than one for messages, of which only bad news concern it.
+constexpr int64_t kPollNs = 20'000;
 
 }  // namespace
 
@@ -170,15 +169,11 @@ void Process::advance_session(Group& group, uint64_t number, Session& session) {
   abort_all(reason);
 }
 
-int64_t Process::poll_ns(const Group& group) {
-  return group.places.meeting->sleeps() ? kCrowdedPollNs : kPollNs;
-}
-
 bool Process::advance(Group& group, uint64_t number, Verdict* verdict, std::string* reason) {
   const Lock lock(mutex_);
   Session& own = session(group, number);
   try {
-    if (!own.is_at_meeting() || now_ns() - polled_at_ > poll_ns(group)) poll();
+    if (!own.is_at_meeting() || now_ns() - polled_at_ > kPollNs) poll();
     miss_ended(group);
     // In order: no bytes move while an earlier collective may differ.
     for (auto& [earlier, session] : group.sessions) {
@@ -202,17 +197,6 @@ bool Process::is_decided(const Group& group, uint64_t number) {
   const Lock lock(mutex_);
   const auto found = group.sessions.find(number);
   return found == group.sessions.end() || found->second.is_decided();
-}
-
-/// Where it meets the others, and is not forked: the memory is theirs.
-bool Process::doze(const Group& group, uint64_t number, int64_t ns) {
-  {
-    const Lock lock(mutex_);
-    const auto found = group.sessions.find(number);
-    if (is_forked() || found == group.sessions.end() || !found->second.may_sleep()) return false;
-  }
-  group.places.meeting->sleep(number, ns);
-  return true;
 }
 
 /// Never throws: what is wrong with the library, the next advance() finds out.

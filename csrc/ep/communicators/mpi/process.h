@@ -50,8 +50,6 @@ class Process {
   /// Gets on with all that has come, and with this collective. Never throws.
   bool advance(Group& group, uint64_t number, Verdict* verdict, std::string* reason);
   bool is_decided(const Group& group, uint64_t number);
-  /// Sleeps until all have posted it, or for so long. False: it would not be woken.
-  bool doze(const Group& group, uint64_t number, int64_t ns);
   void tell_waiting(Group& group, uint64_t number);
   std::vector<int32_t> late(Group& group, uint64_t number);
   bool ask(Group& group, uint64_t number);
@@ -68,7 +66,6 @@ class Process {
   bool is_forked() const;
   void require_own() const;
   void poll();
-  static int64_t poll_ns(const Group& group);
   void deliver(const Envelope& envelope, const char* follows);
   void deliver_to(Group& group, const Envelope& envelope, const char* follows);
   void miss_ended(Group& group);

@@ -46,36 +46,24 @@ struct alignas(kLine) Segment::Row {
   Cell cells[kCells];
 };
 
-/// A rank on this host.
-struct alignas(kLine) Segment::Place {
-  Bell bell;
-};
-
-// The memory: keys of the groups; ranks, by place; rows of the groups, by table and place; arenas,
-// by place.
+// The memory: keys of the groups; their rows, by table and place; arenas, by place.
 
 size_t Segment::arena_bytes(int ranks) {
   return std::min(kArena, kAllArenas / static_cast<size_t>(ranks) / kPage * kPage);
 }
 
-size_t Segment::places_bytes(int ranks) {
-  return kTables * sizeof(uint64_t) + static_cast<size_t>(ranks) * sizeof(Place);
-}
-
 size_t Segment::rows_bytes(int ranks) {
-  return round_up(places_bytes(ranks) + kTables * static_cast<size_t>(ranks) * sizeof(Row), kPage);
+  return round_up(kTables * (sizeof(uint64_t) + static_cast<size_t>(ranks) * sizeof(Row)), kPage);
 }
 
 size_t Segment::bytes_for(int ranks) {
   return rows_bytes(ranks) + static_cast<size_t>(ranks) * arena_bytes(ranks);
 }
 
-Segment::Segment(std::shared_ptr<char> memory, std::vector<int32_t> ranks, int32_t own,
-                 bool is_crowded)
+Segment::Segment(std::shared_ptr<char> memory, std::vector<int32_t> ranks, int32_t own)
     : memory_(std::move(memory)),
       ranks_(std::move(ranks)),
-      own_(static_cast<int>(std::find(ranks_.begin(), ranks_.end(), own) - ranks_.begin())),
-      is_crowded_(is_crowded) {}
+      own_(static_cast<int>(std::find(ranks_.begin(), ranks_.end(), own) - ranks_.begin())) {}
 
 Segment::~Segment() = default;
 
@@ -83,13 +71,9 @@ std::atomic<uint64_t>& Segment::key(int table) const {
   return reinterpret_cast<std::atomic<uint64_t>*>(memory_.get())[table];
 }
 
-Bell& Segment::bell(int place) const {
-  static_assert(kTables * sizeof(uint64_t) % kLine == 0);
-  return reinterpret_cast<Place*>(memory_.get() + kTables * sizeof(uint64_t))[place].bell;
-}
-
 Segment::Row& Segment::row(int table, int place) const {
-  auto* const first = reinterpret_cast<Row*>(memory_.get() + places_bytes(size()));
+  static_assert(kTables * sizeof(uint64_t) % kLine == 0);
+  auto* const first = reinterpret_cast<Row*>(memory_.get() + kTables * sizeof(uint64_t));
   return first[table * size() + place];
 }
 
@@ -205,13 +189,8 @@ bool Meeting::post(uint64_t number, uint64_t meaning, bool has_failed,
   own.meaning = meaning;
   own.has_failed = has_failed;
   own.at = lent ? *lent : kNowhere;
-  own.stamp.store(number + 1, std::memory_order_seq_cst);
+  own.stamp.store(number + 1, std::memory_order_release);
   return true;
-}
-
-/// Also where its cell is a later one's by now.
-bool Meeting::has_posted(uint64_t number, int place) const {
-  return cell(number, place).stamp.load(std::memory_order_seq_cst) > number;
 }
 
 std::optional<Meeting::Found> Meeting::check(uint64_t number) {
@@ -221,7 +200,9 @@ std::optional<Meeting::Found> Meeting::check(uint64_t number) {
     arrived_ = 0;
   }
   for (; arrived_ < count; ++arrived_) {
-    if (!has_posted(number, arrived_)) return std::nullopt;
+    if (cell(number, arrived_).stamp.load(std::memory_order_acquire) != number + 1) {
+      return std::nullopt;
+    }
   }
   Found found{UINT64_MAX, 0, -1};
   for (int place = count; place-- > 0;) {
@@ -263,23 +244,6 @@ void Meeting::receive(uint64_t number, const std::vector<Transfer>& receives,
 void Meeting::note_read(uint64_t number) {
   const int own = places_[static_cast<size_t>(own_)];
   segment_.row(table_, own).read.store(number + 1, std::memory_order_release);
-}
-
-bool Meeting::sleeps() const { return segment_.is_crowded_ && Bell::is_there(); }
-
-void Meeting::sleep(uint64_t number, int64_t ns) const {
-  segment_.bell(segment_.own_).await(ns, [&] {
-    for (int place = 0; place < static_cast<int>(places_.size()); ++place) {
-      if (!has_posted(number, place)) return false;
-    }
-    return true;
-  });
-}
-
-void Meeting::wake_others() const {
-  for (const int there : places_) {
-    if (there != segment_.own_) segment_.bell(there).ring();
-  }
 }
 
 }  // namespace ofl::ep::mpi

@@ -18,11 +18,6 @@
 // writer sees that all have counted n (acquire), itself among them, before it writes there again.
 // Each cell, arena and count has one writer. So the stamp of n stays until a rank that waits for it
 // has seen it.
-//
-// Where the ranks are more than the cores, a rank sleeps at its bell (bell.h) until all have posted
-// n, and leaves its core to those that have not. Each one that finds all stamps there rings. All
-// writes and reads of stamps have one order. So the rank whose stamp of n is the last one in it
-// finds all of them, and rings.
 #pragma once
 
 #include <atomic>
@@ -34,7 +29,6 @@
 #include <vector>
 
 #include "ep/communicators/communicator.h"
-#include "ep/communicators/mpi/bell.h"
 
 namespace ofl::ep::mpi {
 
@@ -46,8 +40,7 @@ class Segment {
   static size_t bytes_for(int ranks);
   /// Of these ranks of the world, this one among them; the same list on each. `memory`:
   /// bytes_for(their number), at the begin of a page, and all of it zero when the first rank comes.
-  /// `is_crowded`: these ranks are more than the cores that they have.
-  Segment(std::shared_ptr<char> memory, std::vector<int32_t> ranks, int32_t own, bool is_crowded);
+  Segment(std::shared_ptr<char> memory, std::vector<int32_t> ranks, int32_t own);
   Segment(const Segment&) = delete;
   ~Segment();
 
@@ -59,7 +52,6 @@ class Segment {
   friend class Meeting;
   struct Cell;
   struct Row;
-  struct Place;
   /// A part of the own arena, until all ranks of a meeting have read a collective.
   struct Lent {
     size_t begin, end;
@@ -68,19 +60,16 @@ class Segment {
   };
 
   static size_t arena_bytes(int ranks);
-  static size_t places_bytes(int ranks);
   static size_t rows_bytes(int ranks);
   int size() const { return static_cast<int>(ranks_.size()); }
   std::atomic<uint64_t>& key(int table) const;
-  Bell& bell(int place) const;
   Row& row(int table, int place) const;
   char* arena(int place) const;
   std::optional<size_t> lend(size_t bytes, Meeting* meeting, uint64_t number);
 
   const std::shared_ptr<char> memory_;
   const std::vector<int32_t> ranks_;
-  const int own_;  // its place among them
-  const bool is_crowded_;
+  const int own_;           // its place among them
   std::vector<Lent> lent_;  // by `begin`
   std::vector<std::unique_ptr<Meeting>> meetings_;
 };
@@ -114,19 +103,11 @@ class Meeting {
   /// This rank reads nothing of it any more. In the order of the numbers.
   void note_read(uint64_t number);
 
-  /// Whether ranks sleep until all have posted a collective.
-  bool sleeps() const;
-  /// Until all have posted it, or for so long. Beside another thread that calls the rest.
-  void sleep(uint64_t number, int64_t ns) const;
-  /// Once all have posted it: wakes those that sleep.
-  void wake_others() const;
-
  private:
   friend class Segment;
   Meeting(Segment& segment, int table, std::vector<int> places, int own);
 
   bool have_all_read(uint64_t number);
-  bool has_posted(uint64_t number, int place) const;
   Segment::Cell& cell(uint64_t number, int place) const;
 
   Segment& segment_;

@@ -115,7 +115,6 @@ bool Session::hear() {
   if (Meeting* const meeting = places_.meeting) {
     const auto found = meet() ? meeting->check(number_) : std::nullopt;
     if (!found) return false;
-    if (meeting->sleeps()) meeting->wake_others();
     known_ = {found->least, found->largest,
               found->first_failed < 0 ? kNobody : found->first_failed};
     return true;

@@ -106,8 +106,6 @@ class Session {
   bool is_posted() const { return is_posted_; }
   /// It waits for other ranks, and for no message of theirs.
   bool is_at_meeting() const { return places_.meeting && is_posted_ && !is_decided_; }
-  /// It waits for nothing but the posts of other ranks, in memory where a rank may sleep meanwhile.
-  bool may_sleep() const { return is_at_meeting() && has_met_ && places_.meeting->sleeps(); }
   bool is_decided() const { return is_decided_; }
   bool is_over() const { return is_over_; }
   Verdict verdict() const { return verdict_; }

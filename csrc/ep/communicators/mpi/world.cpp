@@ -25,7 +25,6 @@ class MpiWork final : public Work {
   bool awaits_others() const override {
     return !is_over_ && !process_->is_decided(*group_, number_);
   }
-  bool doze(int64_t ns) override { return process_->doze(*group_, number_, ns); }
   void tell_waiting() override { process_->tell_waiting(*group_, number_); }
   std::vector<int32_t> late() const override { return process_->late(*group_, number_); }
   bool ask() override { return process_->ask(*group_, number_); }
@@ -92,8 +91,8 @@ size_t segment_bytes(int ranks) { return mpi::Segment::bytes_for(ranks); }
 std::unique_ptr<World> make_mpi_world(const mpi::Library& library, HostMemory host) {
   std::unique_ptr<mpi::Segment> segment;
   if (host.memory) {
-    segment = std::make_unique<mpi::Segment>(std::move(host.memory), std::move(host.ranks),
-                                             library.rank, host.is_crowded);
+    segment =
+        std::make_unique<mpi::Segment>(std::move(host.memory), std::move(host.ranks), library.rank);
   }
   return std::make_unique<mpi::MpiWorld>(library, std::move(segment));
 }

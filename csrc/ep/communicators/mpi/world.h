@@ -18,7 +18,6 @@ namespace ofl::ep {
 struct HostMemory {
   std::shared_ptr<char> memory;  // nullptr: they have none, and only send messages
   std::vector<int32_t> ranks;    // of the world; the same list on each
-  bool is_crowded = false;       // they are more than the cores that they have
 };
 size_t segment_bytes(int ranks);
 
