@@ -169,15 +169,15 @@ def _call(
     made = _made(ufunc, inputs, outs, **keywords)
     if wanted == "K":
         return made
-    by_columns = wanted == "A" and all(map(_is_by_columns, inputs))
+    by_columns = wanted == "A" and all(map(_may_be_by_columns, inputs))
     laid = functools.partial(_laid_out, by_columns)
     if not isinstance(made, tuple):
         return laid(made, outs[0] if outs else None)
     return tuple(map(laid, made, outs or (None,) * len(made)))
 
 
-def _is_by_columns(x: Any) -> bool:
-    """Tell whether an operand is column-major, as one without dimensions is, too."""
+def _may_be_by_columns(x: Any) -> bool:
+    """Tell whether an operand is column-major; one of no or of one dimension is row-major, too."""
     if isinstance(x, Tensor):
         return x.T.is_contiguous()
     return bool(np.asarray(x).flags.f_contiguous)

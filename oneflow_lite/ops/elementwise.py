@@ -224,7 +224,7 @@ def _bounds_within(x: Any, low: Any, high: Any) -> tuple[Any, Any]:
     dtype = getattr(x, "dtype", None)  # an array's, too
     if getattr(dtype, "kind", "") not in ("i", "u"):
         return low, high
-    limits = np.iinfo(x.dtype)
+    limits = np.iinfo(dtype)
     return (
         None if type(low) is int and low <= limits.min else low,
         None if type(high) is int and high >= limits.max else high,
@@ -232,7 +232,7 @@ def _bounds_within(x: Any, low: Any, high: Any) -> tuple[Any, Any]:
 
 
 def _given(where: Any, casting: Any, order: Any, dtype: Any) -> dict[str, Any]:
-    """Return what is not as it is without them."""
+    """Return the options of a call; none where all of them have their defaults."""
     if where is True and casting == "same_kind" and order == "K" and dtype is None:
         return {}
     return {"where": where, "casting": casting, "order": order, "dtype": dtype}

@@ -13,18 +13,12 @@ from oneflow_lite._C import Tensor
 from oneflow_lite.device import DeviceLike
 from oneflow_lite.ops.creation.data import asarray
 from oneflow_lite.ops.indexing import take, take_along_axis
+from oneflow_lite.ops.operands import is_by_columns
 from oneflow_lite.random.distributions import GeneratorDistributions, Size, draws_by
 from oneflow_lite.random.host import require_axis
 from oneflow_lite.random.recorded import goes_on, numpys_source, record_seed
 
 _BY_NUMPY = ("permutation", "permuted", "choice")  # for orders and places, whatever is put there
-
-
-def _is_by_columns(x: Any) -> bool:
-    """Whether x is column-major, and not row-major."""
-    if isinstance(x, Tensor):
-        return bool(not x.is_contiguous() and x.T.is_contiguous())
-    return isinstance(x, np.ndarray) and x.flags.fnc
 
 
 @draws_by("default_rng(0)", lambda: np.random.default_rng(0), _C.paths.draw)
@@ -189,7 +183,8 @@ class Generator(GeneratorDistributions):
         >>> flow.random.default_rng(0).permuted([[1, 2, 3], [4, 5, 6]], axis=1).tolist()
         [[3, 1, 2], [6, 5, 4]]
         """
-        if axis is None and _is_by_columns(x):  # NumPy shuffles in the order of memory
+        by_columns = x.flags.fnc if isinstance(x, np.ndarray) else is_by_columns(x)
+        if axis is None and by_columns:  # NumPy shuffles in the order of memory
             return self.permuted(x.T, device=device).T
         given = asarray(x, device=device)
         if axis is None:
